@@ -18,20 +18,20 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from nsl_bench.leaderboard.contests import Contest, read_contests
 from nsl_bench.leaderboard.likeness import look_at
+from nsl_bench.leaderboard.packing import write_lines
 from nsl_bench.leaderboard.predictions import rows_of
-from nsl_bench.leaderboard.score_report import SCORES, Look, ScoredRun
-from nsl_bench.leaderboard.shown import packed, shown
-from nsl_bench.leaderboard.submission import MANIFEST, PREDICTIONS, RUNS, Manifest
+from nsl_bench.leaderboard.score_report import SCORES, Look, ScoredRun, ScoreReport, write_scores
+from nsl_bench.leaderboard.submission import MANIFEST, PREDICTIONS, RUNS, Manifest, row_of
 
 from nsl_bench import registry
-from nsl_bench.data.splits import symbolic_split
+from nsl_bench.run.job import Job
 
 BOARD = """\
 [[contest]]
@@ -74,35 +74,27 @@ def write_predictions(contests: tuple[Contest, ...], path: Path) -> None:
     import pyarrow.parquet as pq
 
     rng = np.random.default_rng(0)
-    lists = {"predicted": pa.list_(pa.int8()), "probabilities": pa.list_(pa.float32())}
-    schema = pa.schema({"run": pa.string(), "evaluation": pa.string(), **lists})
-    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
-        for contest in contests:
-            task = registry.create("benchmark", contest.task)
-            n, k = task.test_size, len(task.labels)
-            for cell in contest.cells:
-                rows: dict[str, list[Any]] = {name: [] for name in schema.names}
-                for evaluation in ("hypothesis", "framework"):
-                    probabilities = rng.dirichlet(np.ones(k), n).astype(np.float32)
-                    rows["run"].append(run_id(contest.name, cell))
-                    rows["evaluation"].append(evaluation)
-                    rows["predicted"].append(probabilities.argmax(axis=1).astype(np.int8))
-                    rows["probabilities"].append(probabilities.reshape(-1))
-                writer.write_table(pa.table(rows, schema=schema))
-
-
-def looks_of(path: Path, contests: tuple[Contest, ...]) -> dict[str, dict[str, Look]]:
-    """What scoring keeps of the predictions, by run and evaluation."""
-    places = {}
+    rows: dict[str, list[Any]] = {name: [] for name in ("run", "evaluation", "predicted", "probabilities")}
     for contest in contests:
-        task = registry.create("benchmark", contest.benchmark)
-        labels = symbolic_split(task, "test", seed=contest.seed).labels.astype(np.int64)
-        true = np.arange(len(labels)) * len(task.labels) + labels
-        places |= {run_id(contest.name, cell): true for cell in contest.cells}
+        task = registry.create("benchmark", contest.task)
+        for cell in contest.cells:
+            for evaluation in ("hypothesis", "framework"):
+                drawn = rng.dirichlet(np.ones(len(task.labels)), task.test_size)
+                row = row_of(
+                    run_id(contest.name, cell), evaluation, drawn.argmax(axis=1).astype(np.int8), drawn
+                )
+                for name, value in row.items():
+                    rows[name].append(value)
+    kinds = {"predicted": pa.list_(pa.int8()), "probabilities": pa.list_(pa.int16())}
+    table = pa.table({name: pa.array(values, kinds.get(name, pa.string())) for name, values in rows.items()})
+    pq.write_table(table, path, compression="zstd", row_group_size=len(table))
+
+
+def looks_of(path: Path) -> dict[str, dict[str, Look]]:
+    """What scoring keeps of the predictions, by run and evaluation."""
     found: dict[str, dict[str, Look]] = {}
     for run, evaluation, predicted in rows_of(path):
-        visible = packed(shown(predicted, places[run]))
-        found.setdefault(run, {})[evaluation] = replace(look_at(predicted), shown=visible)
+        found.setdefault(run, {})[evaluation] = look_at(predicted)
     return found
 
 
@@ -127,7 +119,6 @@ def scored(
                 "atoms": float(rng.integers(5, 500)),
                 "learning_time": float(rng.exponential(2)),
             },
-            command=contest.command(f"learner_{seed}", "pretrained", "softmax", cell),
             looks=looks[run_id(contest.name, cell)],
         )
 
@@ -135,14 +126,14 @@ def scored(
 def submitted(contest: Contest, rules: tuple[str, ...]) -> Iterator[dict[str, Any]]:
     """What a submission says of its runs."""
     for cell in contest.cells:
-        where = {"shift": cell.shift, "percent": cell.percent, "size": contest.size, "repeat": cell.repeat}
+        dials = asdict(contest.dials(cell))
         what = {"benchmark": contest.benchmark, "benchmark_version": contest.version}
         images = {"source": contest.source, "source_fingerprint": "0" * 16}
         who = {"learner": "synthetic", "track": "pretrained", "network": "softmax"}
-        rest = {"seed": contest.seed, "splits": None}
+        job = Job(**what, **images, **dials, size=contest.size, repeat=cell.repeat, **who, seed=contest.seed)
         yield {
             "run": run_id(contest.name, cell),
-            "job": {**what, **images, **where, **who, **rest},
+            "job": asdict(job),
             "content_hash": dict.fromkeys(("train", "test"), (run_id(cell) * 4)[:64]),
             "hypothesis": {"language": "asp", "rules": rules if cell.percent < 80 else rules[:-1]},
             "learning_time": 1.0,
@@ -162,10 +153,10 @@ def make(folder: Path, submissions: int) -> int:
     }
     shared = folder / PREDICTIONS
     runs = (run for contest in contests for run in submitted(contest, rules[contest.name]))
-    said = "".join(json.dumps(run) + "\n" for run in runs)
+    said = [json.dumps(run) for run in runs]
     if not shared.is_file():
         write_predictions(contests, shared)
-    looks = looks_of(shared, contests)
+    looks = looks_of(shared)
     total = 0
     for seed in range(submissions):
         place = folder / "submissions" / f"learner-{seed:03}"
@@ -178,14 +169,10 @@ def make(folder: Path, submissions: int) -> int:
         )
         (place / MANIFEST).write_text(json.dumps(asdict(manifest)))
         os.link(shared, place / PREDICTIONS)
-        (place / RUNS).write_text(said)
+        write_lines(place / RUNS, said)
         skill = 0.5 + 0.5 * seed / submissions
-        lines = (
-            json.dumps(asdict(run)) + "\n"
-            for contest in contests
-            for run in scored(contest, skill, seed, looks)
-        )
-        (place / SCORES).write_text("".join(lines))
+        scores = tuple(run for contest in contests for run in scored(contest, skill, seed, looks))
+        write_scores(ScoreReport(manifest.name, (), runs=scores), place / SCORES)
     return total
 
 

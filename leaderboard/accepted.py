@@ -24,6 +24,7 @@ __all__ = [
     "RECEIPT",
     "SALT",
     "SUBMISSIONS",
+    "check_there",
     "place_in",
     "put",
     "said_of",
@@ -34,7 +35,7 @@ __all__ = [
 ]
 
 SUBMISSIONS = Path(__file__).parent / "submissions"
-"""The accepted submissions that are part of the repository."""
+"""The accepted submissions that are part of the repository, but not of the installed package."""
 
 
 SALT = ".salt"
@@ -50,6 +51,25 @@ def withheld(folder: Path) -> Path:
     What an entry predicts and learned tells of the test set.
     """
     return folder.parent / "withheld"
+
+
+def check_there(folder: Path) -> None:
+    """Check that a folder of accepted submissions exists.
+
+    Raises:
+        UserError: it does not; the message says where it comes from.
+    """
+    if folder.is_dir():
+        return
+    if folder == SUBMISSIONS:
+        raise UserError(
+            "The accepted submissions are not part of the installed package; run this command in a checkout "
+            "of the repository, or name a folder of submissions with --submissions."
+        )
+    raise UserError(
+        f"The folder {folder} of accepted submissions does not exist; name it with --submissions, or create "
+        "an empty one."
+    )
 
 
 def said_of(place: Path) -> str:
@@ -170,6 +190,7 @@ def scored_folders(folder: Path, names: Sequence[str] = ()) -> list[Path]:
     Raises:
         UserError: an unknown name, or no scored submission at all.
     """
+    check_there(folder)
     found = {path.parent.name: path.parent for path in sorted(folder.glob(f"*/{SCORES}"))}
     for name in names:
         if name not in found:

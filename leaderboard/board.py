@@ -20,7 +20,7 @@ from nsl_bench.run.dials import Dials
 from nsl_bench.run.job import PROTOCOL
 from nsl_bench.tracks import Track
 
-from .accepted import SUBMISSIONS
+from .accepted import SUBMISSIONS, check_there
 from .contests import BOARD, Contest, read_contests
 from .entries import NAMES, Area, Entry, accepted_manifest, read_entries
 from .pareto import front
@@ -253,11 +253,7 @@ def read_board(submissions: Path = SUBMISSIONS, board: Path = BOARD) -> Board:
 
 def _accepted(submissions: Path) -> list[Path]:
     """The folders of the accepted submissions; none in an empty folder, which is a board before its first."""
-    if not submissions.is_dir():
-        raise UserError(
-            f"The folder {submissions} of accepted submissions does not exist; name it with "
-            "--submissions, or create an empty one."
-        )
+    check_there(submissions)
     if (submissions / MANIFEST).is_file():
         raise UserError(
             f"{submissions} is one submission; give the folder that contains the accepted submissions, "

@@ -204,13 +204,6 @@ def build(out: Path, submissions: Path | None, pictures: bool, board: Path | Non
     from .interface import build_site
 
     made = build_site(out, submissions=submissions, board=board, pictures=pictures)
-    if made.outdated:
-        named = f"{made.outdated[0]}{', ...' * (len(made.outdated) > 1)}"
-        click.echo(
-            f"{len(made.outdated)} submissions have scores of an earlier version ({named}), so their "
-            "predictions were read again. Update them with `nsl-bench leaderboard rescore`.",
-            err=True,
-        )
     click.echo(f"{made.entries} entries, {made.runs:,} runs: {made.files} files in {made.folder}.")
 
 

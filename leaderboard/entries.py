@@ -20,6 +20,7 @@ from nsl_bench.errors import UserError
 from nsl_bench.metrics import METRICS
 
 from .contests import Cell, Contest
+from .packing import opened_lines
 from .reading import Run, read_runs
 from .rounds.model import Round
 from .score_report import SCORES, Look, Spread
@@ -40,7 +41,7 @@ class Area:
         mean: the mean.
         std_err: its standard error, over all factors if known (`spread`), otherwise over train splits; NaN
             for one train split.
-        spread: interval and components, computed when the submission was scored; None in older scores.
+        spread: interval and components, computed when the submission was scored; None if not known.
     """
 
     mean: float
@@ -64,8 +65,7 @@ class Entry:
         spans: for each contest, the position of each cell in the submission's scores: offset and length in
             bytes.
         runs: for each contest, the submitter's name of each cell's run; empty if missing.
-        looks: for each contest, a summary of each cell's predictions, by evaluation; None in older scores,
-            for which the predictions are read again.
+        looks: for each contest, a summary of each cell's predictions, by evaluation.
         failed: for each contest, the status of each cell's failed run, ``""`` if it succeeded. A failed run
             counts as the majority class, and no better than the entry's worst successful run.
         spreads: intervals by contest and metric.
@@ -80,7 +80,7 @@ class Entry:
     values: Mapping[str, npt.NDArray[np.float64]]
     spans: Mapping[str, Sequence[tuple[int, int]]] = field(default_factory=dict)
     runs: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    looks: Mapping[str, Sequence[Mapping[str, Look] | None]] = field(default_factory=dict)
+    looks: Mapping[str, Sequence[Mapping[str, Look]]] = field(default_factory=dict)
     failed: Mapping[str, Sequence[str]] = field(default_factory=dict)
     spreads: Mapping[tuple[str, str], Spread] = field(default_factory=dict)
 
@@ -119,30 +119,34 @@ class Entry:
         self, contest: Contest, submitted: Mapping[str, Run]
     ) -> Iterator[tuple[Cell, dict[str, Any]]]:
         """The runs of a contest, cell by cell: what was scored, with what the submission says of it."""
-        with (self.folder / SCORES).open("rb") as file:
-            for cell, (begin, length) in zip(
-                contest.cells_of(self.track), self.spans.get(contest.name, ()), strict=False
-            ):
-                if not length:
-                    continue
-                file.seek(begin)
-                record = json.loads(file.read(length))
-                said = submitted[record["run"]]
-                yield (
-                    cell,
-                    {
-                        **record,
-                        "language": said.language,
-                        "rules": said.rules,
-                        "content_hash": said.content_hash,
-                        "standing": self.standing.word,
-                        "standing_how": self.standing.how,
-                        "versions": said.versions,
-                        "environment": said.environment,
-                        "time_limit": said.time_limit,
-                        "started": said.started,
-                    },
-                )
+        with opened_lines(self.folder / SCORES) as file:
+            text = file.read()
+        for cell, (begin, length) in zip(
+            contest.cells_of(self.track), self.spans.get(contest.name, ()), strict=False
+        ):
+            if not length:
+                continue
+            record = json.loads(text[begin : begin + length])
+            said = submitted[record["run"]]
+            command = contest.command(
+                said.job.learner, said.job.track, said.job.network, cell, time_limit=said.time_limit
+            )
+            yield (
+                cell,
+                {
+                    **record,
+                    "command": command,
+                    "language": said.language,
+                    "rules": said.rules,
+                    "content_hash": said.content_hash,
+                    "standing": self.standing.word,
+                    "standing_how": self.standing.how,
+                    "versions": said.versions,
+                    "environment": said.environment,
+                    "time_limit": said.time_limit,
+                    "started": said.started,
+                },
+            )
 
     def repeats(self, contest: Contest, metric: str) -> npt.NDArray[np.float64]:
         """float64 [repeats]: the metric's mean over shifts and percentages, each shift with the 0 % point.
@@ -200,16 +204,14 @@ class _Grid:
         self.values = np.full((n, len(NAMES)), np.nan)
         self.spans = [(0, 0)] * n
         self.runs = [""] * n
-        self.looks: list[Mapping[str, Look] | None] = [{}] * n
+        self.looks: list[Mapping[str, Look]] = [{}] * n
         self.failed = [""] * n
 
     def add(self, row: int, run: Mapping[str, Any], span: tuple[int, int]) -> None:
         """Take a run's line, which stands at `span` of the file."""
         self.spans[row], self.runs[row] = span, run["run"]
-        looks = run.get("looks")
-        self.looks[row] = looks and {name: Look(o["digest"], o["contrary"]) for name, o in looks.items()}
-        status = run.get("status", "ok")
-        self.failed[row] = "" if status == "ok" else status
+        self.looks[row] = {name: Look(**look) for name, look in run["looks"].items()}
+        self.failed[row] = "" if run["status"] == "ok" else run["status"]
         for name, value in run["metrics"].items():
             column = _COLUMN.get(name)
             if column is not None:
@@ -287,7 +289,7 @@ def _read_scores(path: Path, track: str, contests: Sequence[Contest]) -> tuple[_
     grids: _Grids = {}
     spreads: _Spreads = {}
     begin = 0
-    with path.open("rb") as file:
+    with opened_lines(path) as file:
         for line in file:
             found = json.loads(line)
             network, contest = found["network"], found["contest"]

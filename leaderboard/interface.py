@@ -48,14 +48,12 @@ class Site:
         entries: number of table rows.
         runs: number of scored runs.
         files: number of files.
-        outdated: accepted submissions whose scores have an earlier version.
     """
 
     folder: Path
     entries: int
     runs: int
     files: int
-    outdated: tuple[str, ...]
 
 
 def submit(
@@ -248,10 +246,8 @@ def build_site(
         UserError: the folder contains something else or cannot be written, or a submission cannot be read.
     """
     from .board import read_board
-    from .likeness import outdated
     from .site.build import build_site as write
 
     whole = read_board(Path(submissions) if submissions else SUBMISSIONS, Path(board) if board else BOARD)
-    old = tuple(folder.name for folder in outdated(whole))
     files = write(whole, Path(out), pictures=pictures, workers=workers or os.cpu_count() or 1)
-    return Site(Path(out), len(whole.entries), whole.n_runs, files, old)
+    return Site(Path(out), len(whole.entries), whole.n_runs, files)

@@ -1,7 +1,7 @@
 """Find predictions that equal another entry's, fully or nearly, or contradict their own probabilities.
 
-Digests and shares of contradictions are stored when a submission is scored. For scores without them, the
-predictions are read again.
+Digests and shares of contradictions are stored when a submission is scored; labels are read from
+its predictions.
 
 All can have good reasons. Deterministic learners that find the same rules give equal predictions. A label
 derived from the most likely concepts need not be the most probable label. Nothing is therefore rejected here;
@@ -10,16 +10,13 @@ the learner's page shows what was found.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import itertools
-import json
-import zlib
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -33,12 +30,12 @@ from .board import Board
 from .contests import Cell, Contest
 from .entries import Entry
 from .predictions import DAMAGED, READING, Predicted, contradictions, rows_of
-from .score_report import SCORES, Look, ScoreReport
-from .shown import letters_of, unpacked
+from .score_report import Look, ScoreReport
+from .shown import letters_of
 from .submission import PREDICTIONS
 from .truth import labels_of
 
-__all__ = ["Alike", "Likeness", "Near", "likenesses", "look_at", "near", "nearly_equal", "outdated"]
+__all__ = ["Alike", "Likeness", "Near", "likenesses", "look_at", "nearly_equal"]
 
 _EQUAL, _EQUAL_WHERE_WRONG = 0.985, 0.9
 """Shares of equal labels from which two entries are said to be near, of all and where either is wrong.
@@ -102,40 +99,34 @@ class Likeness:
     near: tuple[Near, ...] = ()
 
 
-_Look = dict[tuple[str, str], Look]
-"""Run and evaluation to what was seen of the predictions."""
-
 _Labels = dict[Cell, npt.NDArray[np.uint8]]
-"""The predicted labels of each cell's run, as the characters that scores have."""
+"""The predicted labels of each cell's run, as characters (`nsl_bench.leaderboard.shown`)."""
+
+_Answers = dict[str, npt.NDArray[np.uint8]]
+"""The predicted labels of each run of a submission, as characters."""
 
 _Place = tuple[tuple[str, Cell], Mapping[str, Look]]
 """A run's contest and cell; its evaluations to what was seen of them."""
-
-
-def outdated(board: Board) -> list[Path]:
-    """The folders of submissions whose scores lack the digests of predictions."""
-    old = (e.folder for e in board.entries if any(look is None for own in e.looks.values() for look in own))
-    return list(dict.fromkeys(old))
 
 
 def likenesses(board: Board, workers: int = 1) -> dict[str, Likeness]:
     """Findings about the predictions of each entry, by its slug.
 
     Args:
-        board: the accepted submissions. `outdated` ones without a readable file of predictions are left out.
+        board: the accepted submissions. Those without a readable file of predictions are near to none.
         workers: number of processes that read predictions.
     """
-    folders = outdated(board)
-    found = spread(_look, None, folders, workers if len(folders) > _FEW_FILES else 1)
-    looks = dict(zip(folders, found, strict=True))
+    folders = list(dict.fromkeys(entry.folder for entry in board.entries))
+    workers = workers if len(folders) > _FEW_FILES else 1
+    answers = dict(zip(folders, spread(_answers, None, folders, workers), strict=True))
     same: dict[tuple[object, ...], set[str]] = defaultdict(set)
-    runs = {entry.slug: _runs(board, entry, looks.get(entry.folder)) for entry in board.entries}
+    runs = {entry.slug: _runs(board, entry) for entry in board.entries}
     for slug, places in runs.items():
         for place, evaluations in places:
             for evaluation, look in evaluations.items():
                 same[place, evaluation, look.digest].add(slug)
     by_slug = {entry.slug: entry for entry in board.entries}
-    pairs = list(spread(near, board, board.contests, workers if len(board.entries) > _FEW_FILES else 1))
+    pairs = list(spread(_near, (board, answers), board.contests, workers))
     likeness = {slug: _likeness(by_slug, slug, places, same) for slug, places in runs.items()}
     for slug, said in likeness.items():
         mine = sorted((pair for each in pairs for pair in each.get(slug, ())), key=lambda pair: -pair.equal)
@@ -144,10 +135,11 @@ def likenesses(board: Board, workers: int = 1) -> dict[str, Likeness]:
     return likeness
 
 
-def near(board: Board, contest: Contest) -> dict[str, list[Near]]:
+def _near(known: tuple[Board, Mapping[Path, _Answers]], contest: Contest) -> dict[str, list[Near]]:
     """The entries of a contest with nearly the same labels as others, by slug."""
+    board, answers = known
     entries = board.of(contest)
-    labels = [_labels(entry, contest) for entry in entries]
+    labels = [_labels(entry, contest, answers[entry.folder]) for entry in entries]
     found: dict[str, list[Near]] = defaultdict(list)
     for (one, mine), (other, theirs) in itertools.combinations(zip(entries, labels, strict=True), 2):
         if one.folder != other.folder and (shares := _shares(contest, mine, theirs)):
@@ -167,10 +159,12 @@ def nearly_equal(report: ScoreReport, board: Board, own: str) -> list[str]:
     mine: dict[tuple[str, str], _Labels] = defaultdict(dict)
     for run in report.runs:
         if run.status == "ok":
-            mine[run.contest, run.network][run.cell] = _letters(run.looks, lambda look: look.shown)
-    found = []
-    for contest, entry in ((c, e) for c in board.contests for e in board.of(c) if e.folder.name != own):
-        theirs = _labels(entry, contest)
+            look = run.looks.get("framework", run.looks.get("hypothesis", Look("", 0.0)))
+            mine[run.contest, run.network][run.cell] = np.frombuffer(look.labels.encode(), np.uint8)
+    found, entered, answers = [], {contest for contest, _ in mine}, cache(partial(_answers, None))
+    both = ((contest, entry) for contest in board.contests for entry in board.of(contest))
+    for contest, entry in ((c, e) for c, e in both if c.name in entered and e.folder.name != own):
+        theirs = _labels(entry, contest, answers(entry.folder))
         for labels in (labels for (name, _), labels in mine.items() if name == contest.name):
             if shares := _shares(contest, labels, theirs):
                 found.append((shares, entry.title, contest.name))
@@ -195,27 +189,11 @@ def _shares(contest: Contest, mine: _Labels, theirs: _Labels) -> tuple[float, fl
     return shares if shares[1] >= _EQUAL_WHERE_WRONG else None
 
 
-def _labels(entry: Entry, contest: Contest) -> _Labels:
+def _labels(entry: Entry, contest: Contest, answers: _Answers) -> _Labels:
     """The predicted labels of the runs that did not fail."""
-    found = {}
-    places = zip(contest.cells_of(entry.track), entry.spans.get(contest.name, ()), strict=False)
-    with (entry.folder / SCORES).open("rb") as file:
-        for cell, (begin, length) in places:
-            file.seek(begin)
-            run = json.loads(file.read(length)) if length else {}
-            looks = run.get("looks", {}) if run.get("status", "ok") == "ok" else {}
-            found[cell] = _letters(looks, lambda look: look.get("shown", {}))
-    return found
-
-
-def _letters(looks: Mapping[str, Any], shown_of: Callable[[Any], Mapping[str, str]]) -> npt.NDArray[np.uint8]:
-    """The labels that scores have of a run, as their characters; empty in older scores."""
-    look = looks.get("framework", looks.get("hypothesis"))
-    with contextlib.suppress(ValueError, KeyError, zlib.error):
-        return np.frombuffer(
-            unpacked({"labels": shown_of(look)["labels"]} if look else {})["labels"], np.uint8
-        )
-    return np.empty(0, np.uint8)
+    names = entry.runs.get(contest.name, ()), entry.failed.get(contest.name, ())
+    places = zip(contest.cells_of(entry.track), *names, strict=False)
+    return {cell: answers[run] for cell, run, failed in places if run in answers and not failed}
 
 
 def _likeness(
@@ -238,19 +216,14 @@ def _likeness(
     return Likeness(alike, len(places), {evaluation: mean for evaluation, mean in means.items() if mean > 0})
 
 
-def _runs(board: Board, entry: Entry, read: _Look | None) -> list[_Place]:
-    """Each run's contest and cell, and what was seen of its evaluations, read again if it had to be."""
-    by_run: dict[str, dict[str, Look]] = defaultdict(dict)
-    for (run, evaluation), look in (read or {}).items():
-        by_run[run][evaluation] = look
-    found: list[_Place] = []
-    for contest in board.contests:
-        own = entry.runs.get(contest.name, ()), entry.looks.get(contest.name, ())
-        for cell, run, kept in zip(contest.cells_of(entry.track), *own, strict=False):
-            looks = by_run.get(run, {}) if kept is None else kept
-            if looks:
-                found.append(((contest.name, cell), looks))
-    return found
+def _runs(board: Board, entry: Entry) -> list[_Place]:
+    """Each run's contest and cell, and what was seen of its evaluations."""
+    return [
+        ((contest.name, cell), looks)
+        for contest in board.contests
+        for cell, looks in zip(contest.cells_of(entry.track), entry.looks.get(contest.name, ()), strict=False)
+        if looks
+    ]
 
 
 def look_at(predicted: Predicted) -> Look:
@@ -261,13 +234,14 @@ def look_at(predicted: Predicted) -> Look:
     return Look(digest.hexdigest(), _share(contradictions(predicted)[0]))
 
 
-def _look(shared: None, folder: Path) -> _Look:
+def _answers(shared: None, folder: Path) -> _Answers:
+    """The labels of a submission's runs, of images where there are such; none of a damaged file."""
     path = folder / PREDICTIONS
     try:
-        seen = guarded(_seen, str(path), doing=f"Reading {path}", allowance=READING, advice=DAMAGED)
+        told = guarded(_letters, str(path), doing=f"Reading {path}", allowance=READING, advice=DAMAGED)
     except UserError:
         return {}
-    return {(run, evaluation): Look(digest, share) for run, evaluation, digest, share in seen}
+    return {run: np.frombuffer(letters.encode(), np.uint8) for run, letters in told.items()}
 
 
 def _share(marked: npt.NDArray[np.bool_]) -> float:
@@ -275,15 +249,14 @@ def _share(marked: npt.NDArray[np.bool_]) -> float:
 
 
 @needing("numpy", "pyarrow.parquet")
-def _seen(path: str) -> list[tuple[str, str, str, float]]:
-    """Run, evaluation, digest, and the share of contradicting labels, row by row; none of damaged files."""
+def _letters(path: str) -> dict[str, str]:
     import pyarrow as pa
 
-    found = []
+    found: dict[str, str] = {}
     try:
-        for run, evaluation, predicted in rows_of(path):
-            look = look_at(predicted)
-            found.append((run, evaluation, look.digest, look.contrary))
-    except (pa.ArrowException, OSError, KeyError, ValueError, AttributeError):
-        return []
+        for run, evaluation, (labels, _) in rows_of(path):
+            if evaluation == "framework" or run not in found:
+                found[run] = letters_of(labels).tobytes().decode("ascii")
+    except (pa.ArrowException, OSError, LookupError, ValueError, AttributeError):
+        return {}
     return found

@@ -26,7 +26,7 @@ from .likeness import look_at
 from .predictions import Predicted
 from .reading import Run
 from .score_report import Look, Spread
-from .shown import packed, shown
+from .shown import letters_of
 from .truth import images_shown, majority, sequences_of_run, shifted, test_number, true_concepts, truth
 
 __all__ = ["PROBABILISTIC", "Numbers"]
@@ -70,10 +70,7 @@ class Numbers:
     def add(self, run: Run, evaluation: str, predicted: Predicted) -> None:
         """Add a row of predictions."""
         self._count(run, evaluation, predicted)
-        labels = truth(run.job, *self._places[run.id])
-        n_labels = len(registry.create("benchmark", run.job.tested).labels)
-        visible = shown(predicted, np.arange(len(labels)) * n_labels + labels)
-        look = replace(look_at(predicted), shown=packed(visible))
+        look = replace(look_at(predicted), labels=letters_of(predicted[0]).tobytes().decode("ascii"))
         self.answers[run.id][evaluation] = predicted[0]
         self.looks[run.id][evaluation] = look
         if look.contrary > 0:

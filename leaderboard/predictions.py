@@ -2,18 +2,16 @@
 
 The metadata at the end of a parquet file can be wrong: a few bytes can unpack to gigabytes, and a file of
 some megabytes can list a hundred thousand empty pieces. Therefore the size of the metadata is checked before
-it is read, its values are checked before anything is unpacked, row groups without runs of a contest are never
-unpacked, and unpacking has a memory limit.
+it is read, its values are checked before anything is unpacked, and unpacking has a memory limit.
 """
 
 from __future__ import annotations
 
 import contextlib
-import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,10 +22,20 @@ from nsl_bench.guarded.memory import own_data
 from nsl_bench.metrics.predictions import checked_probabilities
 from nsl_bench.types import BLANK
 
+from .packing import decoded, is_code
 from .safe_files import LIMITS, Limits, Rejected
-from .submission import CONCEPTS, EVALUATIONS, PREDICTIONS
+from .submission import CONCEPTS, EVALUATIONS, LIKELIEST, PREDICTIONS
 
-__all__ = ["DAMAGED", "READING", "Predicted", "Sizes", "contradictions", "read_predictions", "rows_of"]
+__all__ = [
+    "DAMAGED",
+    "READING",
+    "Predicted",
+    "Sizes",
+    "contradictions",
+    "named",
+    "read_predictions",
+    "rows_of",
+]
 
 READING = Allowance(600.0, 4 << 30)
 """What reading the predictions of an accepted submission may take."""
@@ -41,17 +49,14 @@ Predicted = tuple[npt.NDArray[np.int8], npt.NDArray[np.float32] | None]
 _NAMES = ["run", "evaluation"]
 _VALUES = ["predicted", "probabilities"]
 _MAGIC = b"PAR1"
+_BATCH = 16
 _FOOTER_BYTES = 64 * 1024
-_FOOTER_BYTES_A_RUN = 2048
-_GROUPS_A_RUN = 3
+_ROWS_A_RUN = 3
 _NAME_BYTES = 512
 """Of the run and the evaluation of a row, unpacked."""
 
-_VALUE_BYTES = 16
-"""Of a label or a probability, with its place in its list."""
-
-_ROUNDING = 1e-3
-"""Probabilities that are rounded to 12 bits, and whose sums are, differ by less."""
+_ROUNDING = 1.5e-3
+"""Probabilities that are rounded to thousandths, and whose sums are, differ by less."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +107,7 @@ def contradictions(predicted: Predicted) -> tuple[npt.NDArray[np.bool_], npt.NDA
     return contrary, contrary & certain & (own <= _ROUNDING)
 
 
-def rows_of(path: str | Path, batch_rows: int = 64) -> Iterator[tuple[str, str, Predicted]]:
+def rows_of(path: str | Path) -> Iterator[tuple[str, str, Predicted]]:
     """The rows of an accepted submission's predictions, without checks; no concepts.
 
     Yields:
@@ -111,14 +116,24 @@ def rows_of(path: str | Path, batch_rows: int = 64) -> Iterator[tuple[str, str, 
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path) as file:
-        for batch in file.iter_batches(batch_rows, use_threads=False):
+        for batch in file.iter_batches(_BATCH, use_threads=False):
             runs, evaluations = batch["run"].to_pylist(), batch["evaluation"].to_pylist()
             lists = [(batch[name].offsets.tolist(), batch[name].values.to_numpy()) for name in _VALUES]
             for row, (run, evaluation) in enumerate(zip(runs, evaluations, strict=True)):
                 if evaluation == CONCEPTS:
                     continue
-                labels, numbers = (values[places[row] : places[row + 1]] for places, values in lists)
-                yield run, evaluation, (labels, numbers.reshape(len(labels), -1) if len(numbers) else None)
+                labels, codes = (values[places[row] : places[row + 1]] for places, values in lists)
+                given = decoded(codes.reshape(len(labels), -1)) if len(codes) else None
+                yield run, evaluation, (named(labels, given), given)
+
+
+def named(labels: npt.NDArray[np.int8], given: npt.NDArray[np.float32] | None) -> npt.NDArray[np.int8]:
+    """The labels, with the most probable ones in place of what stands for them."""
+    return (
+        labels
+        if given is None
+        else np.where(labels == LIKELIEST, given.argmax(axis=1), labels).astype(np.int8)
+    )
 
 
 def read_predictions(
@@ -133,7 +148,7 @@ def read_predictions(
         folder: the submission's folder.
         sizes: how long the lists of each run are.
         limits: resource limits.
-        ignored: runs whose rows are skipped; row groups with such runs only are not unpacked.
+        ignored: runs whose rows are skipped.
 
     Yields:
         Run, evaluation, int8 [n] and float32 [n, labels]; of concepts, int8 [n * slots] and None.
@@ -149,18 +164,15 @@ def read_predictions(
     n_runs = len(sizes) + len(ignored)
     try:
         with _held(limits.group_bytes), _Opened(path, n_runs, limits) as file:
-            for group in range(file.n_groups):
-                rows = file.names(group)
-                wanted = [_is_wanted(row, sizes, ignored, seen) for row in rows]
-                if any(wanted):
-                    file.check_values(group, [sizes[run].of(what) for run, what in rows if run in sizes])
-                    for (run, evaluation), columns in file.values(group, rows, wanted):
-                        what = f"{evaluation} of the run {run}"
-                        yield run, evaluation, _predicted(*columns, sizes[run], evaluation, what)
+            rows = file.names()
+            wanted = [_is_wanted(row, sizes, ignored, seen) for row in rows]
+            for (run, evaluation), columns in file.values(rows, wanted) if any(wanted) else ():
+                what = f"{evaluation} of the run {run}"
+                yield run, evaluation, _predicted(*columns, sizes[run], evaluation, what)
     except MemoryError as error:  # pyarrow's is one, too
         raise Rejected(
-            f"{PREDICTIONS} takes more than {limits.group_bytes / 1024**2:,.0f} MB to unpack one row group; "
-            "write a row group for each run."
+            f"{PREDICTIONS} takes more than {limits.group_bytes / 1024**2:,.0f} MB to unpack; "
+            "send fewer runs."
         ) from error
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise Rejected(f"{PREDICTIONS} is not a readable parquet file ({type(error).__name__}).") from error
@@ -189,38 +201,6 @@ def _is_wanted(
     return True
 
 
-class _Group(NamedTuple):
-    """What a row group is said to hold.
-
-    Attributes:
-        rows: how many.
-        columns: name to the number of values and the bytes that they unpack to.
-    """
-
-    rows: int
-    columns: Mapping[str, tuple[int, int]]
-
-    @classmethod
-    def of(cls, group: Any) -> _Group:
-        """Of pyarrow's object, which is much larger."""
-        columns = {}
-        for k in range(group.num_columns):
-            chunk = group.column(k)
-            name = chunk.path_in_schema.partition(".")[0]
-            columns[sys.intern(name)] = chunk.num_values, chunk.total_uncompressed_size
-        if sorted(columns) != sorted((*_NAMES, *_VALUES)):
-            raise Rejected(f"{PREDICTIONS}: a row group has a missing or extra column.")
-        return cls(group.num_rows, columns)
-
-    def count_of(self, name: str) -> int:
-        """The values of a column."""
-        return self.columns[name][0]
-
-    def size_of(self, name: str) -> int:
-        """The bytes of a column, unpacked."""
-        return self.columns[name][1]
-
-
 class _Opened:
     """A parquet file whose end was measured before it was read.
 
@@ -236,15 +216,14 @@ class _Opened:
     def __init__(self, path: Path, n_runs: int, limits: Limits) -> None:
         import pyarrow.parquet as pq
 
-        self._check_footer(path, n_runs)
-        guarded: dict[str, Any] = {"pre_buffer": False, "thrift_container_size_limit": 100 + 8 * n_runs}
+        self._check_footer(path)
+        guarded: dict[str, Any] = {"pre_buffer": False, "thrift_container_size_limit": 1000}
         plain = pq.ParquetFile(path, **guarded)
-        self._metadata = plain.metadata
         _check_columns(plain.schema_arrow)
         plain.close()
-        self._check_claims(n_runs, limits)
+        self._rows = _checked_rows(plain.metadata, n_runs, limits)
         # Names are unpacked as a dictionary: one that comes a million times is there once.
-        self._file = pq.ParquetFile(path, metadata=self._metadata, read_dictionary=_NAMES, **guarded)
+        self._file = pq.ParquetFile(path, metadata=plain.metadata, read_dictionary=_NAMES, **guarded)
 
     def __enter__(self) -> _Opened:
         return self
@@ -252,13 +231,8 @@ class _Opened:
     def __exit__(self, *error: object) -> None:
         self._file.close()
 
-    @property
-    def n_groups(self) -> int:
-        """How many row groups there are."""
-        return int(self._metadata.num_row_groups)
-
     @staticmethod
-    def _check_footer(path: Path, n_runs: int) -> None:
+    def _check_footer(path: Path) -> None:
         with path.open("rb") as file:
             size = file.seek(0, 2)
             file.seek(max(0, size - 8))
@@ -266,90 +240,65 @@ class _Opened:
         footer = int.from_bytes(end[:4], "little")
         if len(end) < 8 or end[4:] != _MAGIC or footer > size:
             raise Rejected(f"{PREDICTIONS} is not a readable parquet file (its end is missing).")
-        most = _FOOTER_BYTES + _FOOTER_BYTES_A_RUN * n_runs
-        if footer > most:
+        if footer > _FOOTER_BYTES:
             raise Rejected(
-                f"{PREDICTIONS} lists its contents in {footer:,} bytes, more than the {most:,} allowed for "
-                f"{n_runs:,} runs; write a row group for each run."
+                f"{PREDICTIONS} lists its contents in {footer:,} bytes, more than the {_FOOTER_BYTES:,} "
+                "allowed; write one row group."
             )
 
-    def _check_claims(self, n_runs: int, limits: Limits) -> None:
-        metadata = self._metadata
-        most = _GROUPS_A_RUN * n_runs
-        if metadata.num_row_groups > most or metadata.num_rows > most:
-            raise Rejected(
-                f"{PREDICTIONS} has {metadata.num_rows:,} rows in {metadata.num_row_groups:,} row groups, "
-                f"more than the {most:,} allowed for {n_runs:,} runs; write a row group for each run."
-            )
-        self._groups = [_Group.of(metadata.row_group(k)) for k in range(metadata.num_row_groups)]
-        rows = sum(group.rows for group in self._groups)
-        unpacked = sum(group.size_of(name) for group in self._groups for name in _NAMES)
-        for number, group in enumerate(self._groups):
-            for name in _NAMES:
-                most_bytes = 4096 + _NAME_BYTES * group.rows
-                if group.count_of(name) != group.rows or group.size_of(name) > most_bytes:
-                    raise Rejected(
-                        f"{PREDICTIONS}, row group {number}: {group.count_of(name):,} values and "
-                        f"{group.size_of(name):,} bytes of {name} for {group.rows:,} rows, more than the "
-                        f"{most_bytes:,} bytes allowed."
-                    )
-        if rows != metadata.num_rows or unpacked > limits.unpacked_bytes:
-            raise Rejected(
-                f"{PREDICTIONS} claims {metadata.num_rows:,} rows, but its row groups have {rows:,}."
-            )
-        self._left = limits.unpacked_bytes - unpacked
-
-    def names(self, group: int) -> list[tuple[Any, Any]]:
-        """Run and evaluation of each row of a group."""
-        claimed = self._groups[group].rows
-        if claimed == 0:
+    def names(self) -> list[tuple[Any, Any]]:
+        """Run and evaluation of each row."""
+        if not self._rows:
             return []
-        table = self._file.read_row_group(group, columns=_NAMES, use_threads=False)
-        if len(table) != claimed:
-            raise Rejected(
-                f"{PREDICTIONS}, row group {group}: {claimed} rows are listed, but it has {len(table)}."
-            )
+        table = self._file.read_row_group(0, columns=_NAMES, use_threads=False)
+        if len(table) != self._rows:
+            raise Rejected(f"{PREDICTIONS}: {self._rows} rows are listed, but it has {len(table)}.")
         return list(zip(table["run"].to_pylist(), table["evaluation"].to_pylist(), strict=True))
 
-    def check_values(self, group: int, sizes: Sequence[tuple[int, int]]) -> None:
-        """Look at what the lists of a row group are said to hold.
-
-        Args:
-            group: its number.
-            sizes: of each row of a contest's run in it: how many labels, and how many probabilities each.
-
-        Raises:
-            Rejected: more than the rows can have.
-        """
-        claimed = self._groups[group]
-        others = claimed.rows - len(sizes)
-        counts = {"predicted": [n for n, _ in sizes], "probabilities": [n * k for n, k in sizes]}
-        for name, each in counts.items():
-            count, size = claimed.count_of(name), claimed.size_of(name)
-            most = sum(each) + others * max(each) + claimed.rows
-            most_bytes = 65536 + _VALUE_BYTES * most
-            self._left -= size
-            if count > most or size > most_bytes or self._left < 0:
-                raise Rejected(
-                    f"{PREDICTIONS}, row group {group}: {count:,} values and {size:,} bytes of {name}, more "
-                    f"than the {most:,} values and {min(most_bytes, max(0, self._left + size)):,} bytes that "
-                    f"{claimed.rows:,} rows may have."
-                )
-
     def values(
-        self, group: int, rows: Sequence[tuple[str, str]], wanted: Sequence[bool]
+        self, rows: Sequence[tuple[str, str]], wanted: Sequence[bool]
     ) -> Iterator[tuple[tuple[str, str], tuple[Any, Any]]]:
         """The lists of the rows that are wanted, each with its run and evaluation; up to the last."""
         last = max(place for place, one in enumerate(wanted) if one)
         place = 0
-        for batch in self._file.iter_batches(16, [group], _VALUES, use_threads=False):
+        for batch in self._file.iter_batches(_BATCH, columns=_VALUES, use_threads=False):
             for row in range(batch.num_rows):
                 if place < len(rows) and wanted[place]:
                     yield rows[place], (batch["predicted"][row].values, batch["probabilities"][row].values)
                 place += 1
             if place > last:
                 return
-        raise Rejected(f"{PREDICTIONS}, row group {group}: {len(rows)} rows are listed, but it has {place}.")
+        raise Rejected(f"{PREDICTIONS}: {len(rows)} rows are listed, but it has {place}.")
+
+
+def _checked_rows(metadata: Any, n_runs: int, limits: Limits) -> int:
+    """How many rows a file has, after a look at what its columns are said to unpack to.
+
+    Raises:
+        Rejected: more than the runs can have, or more than one row group.
+    """
+    rows, most = metadata.num_rows, _ROWS_A_RUN * n_runs
+    if metadata.num_row_groups > 1 or rows > most:
+        raise Rejected(
+            f"{PREDICTIONS} must have one row group of at most {most:,} rows for {n_runs:,} runs; got "
+            f"{rows:,} rows in {metadata.num_row_groups:,}."
+        )
+    if not metadata.num_row_groups:
+        return 0
+    group = metadata.row_group(0)
+    left = limits.unpacked_bytes
+    for chunk in map(group.column, range(group.num_columns)):
+        name = chunk.path_in_schema.partition(".")[0]
+        width = {"predicted": 1, "probabilities": 2}.get(name, 0)
+        size = max(chunk.total_uncompressed_size, width * chunk.num_values)
+        most_bytes = left if width else min(left, 4096 + _NAME_BYTES * rows)
+        if size > most_bytes or (not width and chunk.num_values != rows):
+            raise Rejected(
+                f"{PREDICTIONS}: {chunk.num_values:,} values and {size:,} bytes of {name} for {rows:,} rows, "
+                f"more than the {most_bytes:,} bytes allowed."
+            )
+        left -= size
+    return int(group.num_rows)
 
 
 def _check_columns(schema: Any) -> None:
@@ -359,7 +308,7 @@ def _check_columns(schema: Any) -> None:
         "run": pa.string(),
         "evaluation": pa.string(),
         "predicted": pa.list_(pa.int8()),
-        "probabilities": pa.list_(pa.float32()),
+        "probabilities": pa.list_(pa.int16()),
     }
     if sorted(schema.names) != sorted(expected):
         raise Rejected(
@@ -410,16 +359,26 @@ def _predicted(labels: Any, numbers: Any, sizes: Sizes, evaluation: str, what: s
         )
     if labels.null_count or (numbers is not None and numbers.null_count):
         raise Rejected(f"{PREDICTIONS}, {what}: values are missing.")
-    predicted = labels.to_numpy()
+    predicted, given = labels.to_numpy(), None
+    if numbers is not None and k:
+        codes = numbers.to_numpy().reshape(n, k)
+        if not is_code(codes).all():
+            first = int(np.argmin(is_code(codes).all(axis=1)))
+            raise Rejected(
+                f"{PREDICTIONS}, {what}: probabilities of example {first} are invalid numbers: "
+                f"{quoted(codes[first].tolist())}."
+            )
+        given = decoded(codes)
+        predicted = named(predicted, given)
     bad = (predicted < least) | (predicted >= most)
     if bad.any():
         raise Rejected(
             f"{PREDICTIONS}, {what}: {things} must be between {least} and {most - 1}; "
             f"got {int(predicted[bad][0])}."
         )
-    if numbers is None or not k:
+    if given is None:
         return predicted, None
     try:
-        return predicted, checked_probabilities(numbers.to_numpy().reshape(n, k))
+        return predicted, checked_probabilities(given)
     except ValueError as error:
         raise Rejected(f"{PREDICTIONS}, {what}: {error}.") from error

@@ -7,7 +7,7 @@ place. `nsl_bench.leaderboard.predictions` reads the predictions.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
@@ -18,6 +18,7 @@ from nsl_bench.errors import UserError
 from nsl_bench.run.job import Job
 from nsl_bench.types import Status
 
+from .packing import opened_lines
 from .safe_files import LIMITS, Limits, Rejected
 from .submission import MANIFEST, PREDICTIONS, RUNS, Manifest, digest
 
@@ -56,7 +57,7 @@ class Rules(Open):
 
 @dataclass(frozen=True)
 class Line(Open):
-    """One line of ``runs.jsonl``.
+    """One line of ``runs.jsonl.zst``.
 
     Attributes:
         run: the submitter's name of the run.
@@ -96,7 +97,7 @@ class Line(Open):
 
 @dataclass(frozen=True)
 class Run:
-    """One line of ``runs.jsonl``, checked.
+    """One line of ``runs.jsonl.zst``, checked.
 
     Attributes:
         id: the submitter's name of the run.
@@ -162,19 +163,37 @@ def read_runs(folder: Path, limits: Limits = LIMITS) -> list[Run]:
         Rejected: a line that is not a run, a duplicate run, or too many runs.
     """
     runs: dict[str, Run] = {}
-    with (folder / RUNS).open("rb") as file:
-        for number, line in enumerate(iter(lambda: file.readline(limits.line_bytes + 1), b""), start=1):
-            if len(line) > limits.line_bytes:
-                raise Rejected(f"{RUNS}, line {number}: longer than {limits.line_bytes:,} bytes.")
-            if number > limits.runs:
-                raise Rejected(f"{RUNS} has more than the {limits.runs:,} runs allowed.")
-            run = _run(line, f"{RUNS}, line {number}: ", limits)
-            if run.id in runs:
-                raise Rejected(f"{RUNS}, line {number}: the run {run.id} is given twice.")
-            runs[run.id] = run
+    left = limits.runs_bytes
+    for number, line in enumerate(_lines(folder / RUNS, limits.line_bytes), start=1):
+        left -= len(line)
+        if left < 0:
+            raise Rejected(f"{RUNS} has more than the {limits.runs_bytes:,} bytes allowed, unpacked.")
+        if len(line) > limits.line_bytes:
+            raise Rejected(f"{RUNS}, line {number}: longer than {limits.line_bytes:,} bytes.")
+        if number > limits.runs:
+            raise Rejected(f"{RUNS} has more than the {limits.runs:,} runs allowed.")
+        run = _run(line, f"{RUNS}, line {number}: ", limits)
+        if run.id in runs:
+            raise Rejected(f"{RUNS}, line {number}: the run {run.id} is given twice.")
+        runs[run.id] = run
     if not runs:
         raise Rejected(f"{RUNS} contains no runs.")
     return list(runs.values())
+
+
+def _lines(path: Path, most: int) -> Iterator[bytes]:
+    """The lines of a packed file, none of them much longer than allowed.
+
+    Raises:
+        Rejected: it is not packed as it must be.
+    """
+    try:
+        with opened_lines(path) as file:
+            yield from iter(lambda: file.readline(most + 1), b"")
+    except (OSError, ValueError) as error:
+        raise Rejected(
+            f"{RUNS} cannot be unpacked ({type(error).__name__}); it must be lines in zstd."
+        ) from error
 
 
 def _run(text: bytes, where: str, limits: Limits) -> Run:

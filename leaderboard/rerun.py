@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from nsl_bench import __version__, cache, registry
 from nsl_bench.code_files import specs_in
@@ -32,7 +33,8 @@ from nsl_bench.run.record import Record
 from nsl_bench.sealing import DataSeed
 
 from .contests import Cell, Contest, contest_of
-from .predictions import DAMAGED, READING, rows_of
+from .packing import decoded
+from .predictions import DAMAGED, READING, named, rows_of
 from .reading import Run, read_manifest, read_runs
 from .rounds.model import Round, SealedContest, place_data_seed
 from .score_report import SCORES, numbers_in
@@ -243,7 +245,13 @@ def _run(bench: Bench, job: Job, contest: Contest, cell: Cell) -> tuple[Record, 
         return None
     names = registry.create("benchmark", job.tested).labels.names
     rows = run_rows(outcome.record.key, outcome.predictions, names)
-    return outcome.record, {row["evaluation"]: np.array(row["predicted"], np.int8) for row in rows}
+    return outcome.record, {row["evaluation"]: _labels(row) for row in rows}
+
+
+def _labels(row: Mapping[str, Any]) -> npt.NDArray[np.int8]:
+    """The labels of a row of predictions as it is written."""
+    labels, codes = np.array(row["predicted"], np.int8), row["probabilities"]
+    return named(labels, None if codes is None else decoded(np.reshape(codes, (len(labels), -1))))
 
 
 def _submitted(folder: Path, runs: Sequence[str]) -> dict[str, dict[str, Any]]:

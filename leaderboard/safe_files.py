@@ -124,7 +124,7 @@ def _check_folder(folder: Path, limits: Limits) -> None:
 
 def _harmless(name: str) -> bool:
     """Whether a file that is none of a submission's may lie beside them; it is not read."""
-    return name.startswith(".") or name == "scores.jsonl"
+    return name.startswith(".") or name == "scores.jsonl.zst"
 
 
 def _check_size(name: str, size: int, limits: Limits) -> None:

@@ -13,11 +13,12 @@ from nsl_bench.metrics import METRICS
 from nsl_bench.types import Status
 
 from .contests import Cell
+from .packing import opened_lines, write_lines
 from .submission import Manifest
 
 __all__ = ["SCORES", "Look", "ScoreReport", "ScoredRun", "Spread", "comment", "numbers_in", "write_scores"]
 
-SCORES = "scores.jsonl"
+SCORES = "scores.jsonl.zst"
 
 
 @dataclass(frozen=True)
@@ -27,13 +28,13 @@ class Look:
     Attributes:
         digest: hash of labels and probabilities, 32 hexadecimal digits.
         contrary: share of labels that are not the most probable ones.
-        shown: the part of the predictions that a run's page shows (`nsl_bench.leaderboard.shown`), packed;
-            not loaded into the board in memory.
+        labels: the labels as characters (`nsl_bench.leaderboard.shown`); not written, since the predictions
+            have them.
     """
 
     digest: str
     contrary: float
-    shown: Mapping[str, str] = field(default_factory=dict)
+    labels: str = ""
 
 
 @dataclass(frozen=True)
@@ -49,9 +50,8 @@ class ScoredRun:
         network: perception network; empty in tracks without one.
         metrics: all metrics, computed by the board, except `learning_time` and `prediction_time`, which the
             submitter reports.
-        command: command that repeats the run.
         status: how the run ended; a failed run has the metrics of the majority class.
-        looks: summaries of its predictions, by evaluation; empty in older scores.
+        looks: summaries of its predictions, by evaluation; none of a failed run.
     """
 
     run: str
@@ -61,14 +61,13 @@ class ScoredRun:
     repeat: int
     network: str
     metrics: Mapping[str, float]
-    command: str
     status: Status = "ok"
     looks: Mapping[str, Look] = field(default_factory=dict)
 
     @classmethod
     def from_plain(cls, values: Mapping[str, Any]) -> ScoredRun:
         """Make a run from the values of `asdict`."""
-        looks = {evaluation: Look(**look) for evaluation, look in values.get("looks", {}).items()}
+        looks = {evaluation: Look(**look) for evaluation, look in values["looks"].items()}
         return cls(**{**values, "looks": looks})
 
     @property
@@ -147,9 +146,10 @@ def write_scores(report: ScoreReport, path: Path) -> None:
         UserError: the file cannot be written.
     """
     try:
-        with path.open("w", encoding="utf-8", newline="\n") as file:
-            plain = [asdict(run) for run in report.runs] + [asdict(spread) for spread in report.spreads]
-            file.writelines(json.dumps(line, allow_nan=False) + "\n" for line in plain)
+        plain = [asdict(run) for run in report.runs] + [asdict(spread) for spread in report.spreads]
+        for look in (look for line in plain for look in line.get("looks", {}).values()):
+            del look["labels"]
+        write_lines(path, (json.dumps(line, allow_nan=False) for line in plain))
     except OSError as error:
         raise UserError(f"{path} cannot be written: {error.strerror}.") from error
 
@@ -160,7 +160,7 @@ def numbers_in(path: Path) -> dict[str, Mapping[str, float]]:
     Raises:
         OSError, ValueError, KeyError, TypeError: the file does not exist or is damaged.
     """
-    with path.open("rb") as file:
+    with opened_lines(path) as file:
         lines = [json.loads(line) for line in file]
     return {line["run"]: line["metrics"] for line in lines if "components" not in line}
 

@@ -1,8 +1,8 @@
 """Score a submission: compute every metric from its predictions and rules and the task's labels.
 
 This happens in a separate process with limits on time and memory, because a submission could crash the
-libraries that read it. The scores are written to ``scores.jsonl`` beside the submission, one run per line.
-Metrics reported by a submitter are never read.
+libraries that read it. The scores are written to ``scores.jsonl.zst`` beside the submission, one run a
+line. Metrics reported by a submitter are never read.
 """
 
 from __future__ import annotations
@@ -390,7 +390,6 @@ def _scored(run: Run, contest: Contest, cell: Cell, counted: Numbers) -> ScoredR
         repeat=cell.repeat,
         network=job.network or "",
         metrics=dict(counted.metrics[run.id]),
-        command=contest.command(job.learner, job.track, job.network, cell, time_limit=run.time_limit),
         status=run.status,
         looks=dict(counted.looks[run.id]),
     )

@@ -1,13 +1,10 @@
-"""What a run's page shows of its predictions, as texts: in the site's data, and packed in the scores.
+"""What a run's page shows of its predictions, as texts in the site's data.
 
 The predicted labels are one character an example, the probabilities of the true labels one byte an example.
 """
 
 from __future__ import annotations
 
-import base64
-import zlib
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,7 +12,7 @@ import numpy.typing as npt
 
 from .predictions import Predicted
 
-__all__ = ["LETTERS", "letters_of", "packed", "shown", "unpacked"]
+__all__ = ["LETTERS", "letters_of", "shown"]
 
 LETTERS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ?-"
 """A label's index as a character; the last two are several labels and none (indices -2 and -1)."""
@@ -42,17 +39,3 @@ def letters_of(codes: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
     """The characters of labels."""
     found: npt.NDArray[np.uint8] = _LETTERS[codes]
     return found
-
-
-def packed(values: Mapping[str, bytes]) -> dict[str, str]:
-    """Bytes as short texts."""
-    return {name: base64.b64encode(zlib.compress(value, 9)).decode() for name, value in values.items()}
-
-
-def unpacked(values: Mapping[str, str]) -> dict[str, bytes]:
-    """The bytes of `packed`.
-
-    Raises:
-        ValueError, zlib.error: the texts are no such bytes.
-    """
-    return {name: zlib.decompress(base64.b64decode(value)) for name, value in values.items()}

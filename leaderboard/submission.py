@@ -2,12 +2,14 @@
 
 ====================  =========================================================================
 ``submission.json``   the manifest: name, learner, track, licence; SHA-256 of the other files
-``runs.jsonl``        one run per line: job, status, content hashes, rules, learning time, versions
+``runs.jsonl.zst``    one run per line: job, status, content hashes, rules, learning time, versions
 ``predictions.parquet``  one row per run and evaluation: labels and probabilities of the test examples
 ====================  =========================================================================
 
-Labels are indices into the task's labels (-1: no label, -2: several labels); lists are in the order of the
-test set. The probabilities of a learner that gives labels only are null. A learner that returns concepts has
+Labels are indices into the task's labels (-1: no label, -2: several labels, -3: the most probable one, the
+first of several); lists are in the order of the test set. Probabilities are numbers of 16 bits
+(`nsl_bench.leaderboard.packing`); those of a learner that gives labels only are null. All rows are one row
+group, sorted by task, so that what is alike is packed together. A learner that returns concepts has
 a row ``concepts`` a run, besides: those of all slots of all test examples (-1: no image), without
 probabilities. A failed run has no rows and counts as the majority class. Only the learning time cannot be
 recomputed; it is shown as reported by the submitter.
@@ -37,6 +39,7 @@ from nsl_bench.types import AMBIGUOUS, BLANK, UNDECIDED, Track
 
 from .contests import Cell, Contest, contest_of, incomplete, of_several_versions
 from .names import invisible, normalised, skeleton
+from .packing import coded, decoded, opened_lines, write_lines
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -44,6 +47,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CONCEPTS",
     "EVALUATIONS",
+    "LIKELIEST",
     "MANIFEST",
     "PREDICTIONS",
     "RUNS",
@@ -59,13 +63,16 @@ __all__ = [
     "write_submission",
 ]
 
-SCHEMA = 3
-"""Version of the form; version 2 has no concepts; of version 1 all runs ended well and have probabilities."""
+SCHEMA = 1
+"""Version of the form."""
 
-MANIFEST, RUNS, PREDICTIONS = "submission.json", "runs.jsonl", "predictions.parquet"
+MANIFEST, RUNS, PREDICTIONS = "submission.json", "runs.jsonl.zst", "predictions.parquet"
 EVALUATIONS = ("hypothesis", "framework")
 CONCEPTS = "concepts"
 """What stands for the evaluation in the row of the concepts that a learner returned."""
+
+LIKELIEST = -3
+"""What stands for a label that is the most probable one."""
 
 _Place = tuple[str, str, Cell]
 """Where a run belongs: contest, network and cell."""
@@ -73,9 +80,8 @@ _Place = tuple[str, str, Cell]
 _Written = tuple[Mapping[str, Any], Iterable[Mapping[str, Any]]]
 """A run as it is written: its line, and its rows of predictions."""
 
+_PAGE, _LEVEL = 1 << 26, 19
 _MOST_CONCEPTS = np.iinfo(np.int8).max + 1
-_BITS = 12
-_BATCH = 64
 _NETWORK_ADDRESS = re.compile(r"https?://[^\s<>\"'`\\]+")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -139,8 +145,8 @@ class Manifest(Open):
     files: Mapping[str, Annotated[str, Is("64 hexadecimal digits", test=_SHA256.fullmatch)]] = field(
         default_factory=dict
     )
-    schema: Annotated[int, Is(f"1 to {SCHEMA}, the forms that this board reads", least=1, most=SCHEMA)] = (
-        field(default=SCHEMA, metadata={"required": True})
+    schema: Annotated[int, Is(f"{SCHEMA}, the version of the form", least=SCHEMA, most=SCHEMA)] = field(
+        default=SCHEMA, metadata={"required": True}
     )
 
     def to_json(self) -> str:
@@ -281,13 +287,12 @@ def _taken(
     import pyarrow.parquet as pq
 
     rows: dict[str, list[dict[str, Any]]] = {}
-    with pq.ParquetFile(folder / PREDICTIONS) as file:
-        for batch in file.iter_batches(_BATCH, use_threads=False):
-            for row in batch.to_pylist():
-                rows.setdefault(row["run"], []).append(row)
+    for row in pq.read_table(folder / PREDICTIONS).to_pylist():
+        rows.setdefault(row["run"], []).append(row)
+    with opened_lines(folder / RUNS) as file:
+        lines = [json.loads(line) for line in file]
     found: dict[_Place, tuple[Contest, Record | _Written]] = {}
-    for text in (folder / RUNS).read_text(encoding="utf-8").splitlines():
-        line = json.loads(text)
+    for line in lines:
         job = checked(Job, line["job"], f"{folder / RUNS}: ")
         for what in ("learner", "track", "learner_version"):
             if getattr(job, what) != getattr(own, what):
@@ -328,32 +333,42 @@ def save(out: Path, manifest: Manifest, runs: Iterable[_Written]) -> Manifest:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    schema = pa.schema(
-        {
-            "run": pa.string(),
-            "evaluation": pa.string(),
-            "predicted": pa.list_(pa.int8()),
-            "probabilities": pa.list_(pa.float32()),
-        }
-    )
-    plain: dict[str, Any] = {
-        "compression": "zstd",
-        "compression_level": 9,
-        "use_dictionary": ["run", "evaluation", "predicted.list.element"],
-        "column_encoding": {"probabilities.list.element": "BYTE_STREAM_SPLIT"},
-    }
     _make_folder(out)
-    with (
-        (out / RUNS).open("w", encoding="utf-8", newline="\n") as file,
-        pq.ParquetWriter(out / PREDICTIONS, schema, **plain) as writer,
-    ):
-        for line, rows in runs:
-            file.write(json.dumps(line, allow_nan=False) + "\n")
-            if told := list(rows):
-                writer.write_table(pa.Table.from_pylist(told, schema=schema))
+    lines, rows = [], []
+    for line, told in runs:
+        lines.append(line)
+        rows += [(_order(line, row), row) for row in told]
+    write_lines(out / RUNS, (json.dumps(line, allow_nan=False) for line in lines))
+    rows.sort(key=lambda item: item[0])
+    kinds = {
+        "run": pa.string(),
+        "evaluation": pa.string(),
+        "predicted": pa.list_(pa.int8()),
+        "probabilities": pa.list_(pa.int16()),
+    }
+    table = pa.table({name: pa.array([row[name] for _, row in rows], kind) for name, kind in kinds.items()})
+    pq.write_table(
+        table,
+        out / PREDICTIONS,
+        row_group_size=max(1, len(table)),
+        data_page_size=_PAGE,
+        compression="zstd",
+        compression_level=_LEVEL,
+        use_dictionary=["run", "evaluation", "predicted.list.element"],
+        column_encoding={"probabilities.list.element": "BYTE_STREAM_SPLIT"},
+        write_statistics=False,
+    )
     manifest = replace(manifest, files={file: digest(out / file) for file in (RUNS, PREDICTIONS)})
     (out / MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
     return manifest
+
+
+def _order(line: Mapping[str, Any], row: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Where a row stands: beside those that are likely to be like it."""
+    job = line["job"]
+    task = job["test_task"] or job["benchmark"], job["network"] or "", row["evaluation"]
+    test, train = (job["test_shift"], job["test_percent"]), (job["train_shift"], job["train_percent"])
+    return *task, job["repeat"], *test, *train, line["run"]
 
 
 def _make_folder(out: Path) -> None:
@@ -393,14 +408,6 @@ def _run(record: Record, handed_out: Mapping[str, str] | None) -> dict[str, Any]
         "started": record.started,
         "status": record.status,
     }
-
-
-def _rounded(probabilities: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
-    """Probabilities to 12 bits after the first, finer than a test set can tell: they take half the room."""
-    dropped = 23 - _BITS
-    bits = probabilities.view(np.uint32)
-    rounded = (bits + np.uint32(1 << (dropped - 1))) & np.uint32(0xFFFFFFFF << dropped & 0xFFFFFFFF)
-    return rounded.astype(np.uint32).view(np.float32)
 
 
 def _stored_rows(store: Store, record: Record) -> Iterable[dict[str, Any]]:
@@ -461,12 +468,14 @@ def row_of(
         predicted: int8 [n], labels; of concepts, those of all slots.
         probabilities: float32 [n, labels]; None of a learner that gives labels alone.
     """
-    rounded = None if probabilities is None else _rounded(np.ascontiguousarray(probabilities))
+    codes = None if probabilities is None or not probabilities.size else coded(probabilities)
+    if codes is not None:
+        predicted = np.where(predicted == decoded(codes).argmax(axis=1), LIKELIEST, predicted)
     return {
         "run": run,
         "evaluation": evaluation,
         "predicted": predicted.tolist(),
-        "probabilities": None if rounded is None else rounded.reshape(-1).tolist(),
+        "probabilities": None if codes is None else codes.reshape(-1).tolist(),
     }
 
 

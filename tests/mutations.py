@@ -157,7 +157,7 @@ def materials(top: Path) -> None:
 
     (top / "board.toml").write_text(BOARD)
     shutil.copytree(ROOT / "leaderboard/submissions/ffnsl-on-true-concepts", top / "submission")
-    (top / "submission/scores.jsonl").unlink()
+    (top / "submission/scores.jsonl.zst").unlink()
     store = Store(top / "results")
     sweep(plan("sudoku_4x4", ["majority", "ffnsl"], repeats=[1, 2], symbolic=True), store, Bench("cpu"))
     shutil.copytree(top / "results", top / "compacted")
@@ -184,6 +184,14 @@ def files_of(folder: Path) -> list[Path]:
 def change(path: Path, edit: Edit) -> None:
     """Change a file, if it can be changed in this way."""
     how, where, far, number = edit
+    if path.suffix == ".zst" and how in ("value", "key", "raw"):
+        from packed import pack, unpacked
+
+        try:
+            text = _change_json(unpacked(path).encode(), how, where, number)
+        except (OSError, ValueError):
+            return
+        return pack(path, text.decode(errors="replace"))
     data = bytearray(path.read_bytes())
     place = int(where * len(data))
     span = 1 + int(far * min(64, len(data)))
@@ -332,8 +340,10 @@ def answer(top: str, kind: str, folder: str, which: int) -> dict[str, Any]:
 
 def _answer(commands: Sequence[Sequence[str]], folder: str, board: str) -> dict[str, Any]:
     found = _said(commands, folder, board)
+    from packed import unpacked
+
     scores = Path(f"{folder}.scores")
-    return {**found, "scores": scores.read_text() if scores.is_file() else ""}
+    return {**found, "scores": unpacked(scores) if scores.is_file() else ""}
 
 
 def _said(commands: Sequence[Sequence[str]], folder: str, board: str) -> dict[str, Any]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import json
-import zlib
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -27,7 +26,7 @@ from nsl_bench.types import Split
 
 from ..contests import Contest
 from ..predictions import DAMAGED, READING, rows_of
-from ..shown import LETTERS, shown, unpacked
+from ..shown import LETTERS, shown
 from ..submission import PREDICTIONS
 
 __all__ = ["script", "test_labels", "write_runs", "write_test"]
@@ -100,44 +99,28 @@ def _shown(contest: Contest, number: int) -> dict[str, Any]:
 def write_runs(folder: Path, records: Sequence[tuple[Contest, Sequence[dict[str, Any]]]], out: Path) -> None:
     """The runs of an entry, a file a contest.
 
-    What is shown of predictions stands in the scores; for scores of before the predictions are read.
-
     Args:
         folder: of the submission.
         records: contests with their runs, as in the board's record.
         out: folder of the files, ``CONTEST.js``.
 
     Raises:
-        UserError: scores or predictions are damaged.
+        UserError: the predictions are damaged.
     """
     places: dict[str, npt.NDArray[np.int64]] = {}
-    for contest, runs in records:
-        if not contest.sealed_round:
-            for record in (record for record in runs if "looks" not in record):
-                number = _number(contest.tested, record["repeat"])
-                places[record["run"]] = _places(contest.tested, contest.seed, number)
+    for contest, runs in (one for one in records if not one[0].sealed_round):
+        for record in (record for record in runs if record["looks"]):
+            number = _number(contest.tested, record["repeat"])
+            places[record["run"]] = _places(contest.tested, contest.seed, number)
     read = _encoded(folder / PREDICTIONS, places) if places else {}
     out.mkdir(parents=True, exist_ok=True)
     for contest, runs in records:
         value = []
         for record in runs:
-            looks = {} if contest.sealed_round else record.get("looks", {})
-            predicted = {evaluation: _told(folder, look) for evaluation, look in looks.items()}
             plain = {key: what for key, what in record.items() if key != "looks"}
             plain["test_set"] = _number(contest.tested, record["repeat"])
-            value.append({**plain, "predictions": predicted or read.get(record["run"], {})})
+            value.append({**plain, "predictions": read.get(record["run"], {})})
         (out / f"{contest.name}.js").write_text(script("runs", value), encoding="utf-8")
-
-
-def _told(folder: Path, look: Mapping[str, Any]) -> dict[str, str]:
-    """What the scores show of a run's predictions in one evaluation."""
-    try:
-        return _texts(unpacked(look["shown"]))
-    except (ValueError, KeyError, TypeError, AttributeError, zlib.error) as error:
-        raise UserError(
-            f"The scores of {folder} are damaged ({type(error).__name__}); write them again with "
-            f"`nsl-bench leaderboard rescore {folder.name}`."
-        ) from error
 
 
 def _texts(values: Mapping[str, bytes]) -> dict[str, str]:

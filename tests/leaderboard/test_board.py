@@ -17,13 +17,13 @@ from click.testing import CliRunner
 from nsl_bench.leaderboard.board import Board, Rank, read_board
 from nsl_bench.leaderboard.contests import Contest, read_contests
 from nsl_bench.leaderboard.entries import NAMES, Entry
-from nsl_bench.leaderboard.likeness import likenesses, outdated
 from nsl_bench.leaderboard.score_report import SCORES, comment, write_scores
 from nsl_bench.leaderboard.scoring import score
 from nsl_bench.leaderboard.site.build import _environment, build_site
 from nsl_bench.leaderboard.site.pages import overview_rows
 from nsl_bench.leaderboard.site.scatter import Dot, scatter
 from nsl_bench.leaderboard.submission import PREDICTIONS, RUNS, write_submission
+from packed import edit_predictions, pack, unpacked
 
 from nsl_bench import registry
 from nsl_bench.cli import main
@@ -41,20 +41,22 @@ def forest(good: dict[str, Path], tmp_path: Path) -> Path:
 
 def fail(folder: Path, repeat: int, percent: float) -> str:
     """Mark a run as one that timed out; its name."""
-    lines = [json.loads(line) for line in (folder / RUNS).read_text().splitlines()]
+    lines = [json.loads(line) for line in unpacked(folder / RUNS).splitlines()]
     (line,) = (
         one for one in lines if (one["job"]["repeat"], one["job"]["test_percent"]) == (repeat, percent)
     )
     line["status"] = "timeout"
-    (folder / RUNS).write_text("".join(json.dumps(one) + "\n" for one in lines))
+    pack(folder / RUNS, "".join(json.dumps(one) + "\n" for one in lines))
     return str(line["run"])
 
 
 def rewrite(folder: Path, change: Callable[[dict[str, Any]], dict[str, Any] | None]) -> None:
     """Change the rows of predictions, or drop those for which there is none."""
-    table = pq.read_table(folder / PREDICTIONS)
-    rows = [row for row in map(change, table.to_pylist()) if row is not None]
-    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), folder / PREDICTIONS)
+
+    def changed(rows: list[dict[str, Any]]) -> None:
+        rows[:] = [row for row in map(change, rows) if row is not None]
+
+    edit_predictions(folder, changed)
 
 
 def entry_of(folder: Path, board_file: Path) -> tuple[Board, Entry]:
@@ -99,17 +101,17 @@ def test_no_mean_gets_better_by_failing(accepted: Path, board_file: Path, tmp_pa
     folder = tmp_path / "accepted"
     shutil.copytree(accepted / "random_forest", folder / "forest")
     path = folder / "forest" / SCORES
-    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    lines = [json.loads(line) for line in unpacked(path).splitlines()]
     for k, line in enumerate(line for line in lines if "run" in line):
         line["metrics"] = {
             "framework_accuracy": 0.2 + 0.1 * k,
             "brier_score": 1.0 - 0.1 * k,
             "atoms": 10.0 * k,
         }
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    pack(path, "".join(json.dumps(line) + "\n" for line in lines))
     before = read_board(folder, board_file).entries[0].values["grids"]
     lines[3]["status"], lines[3]["metrics"] = "crashed", {"framework_accuracy": 0.5, "brier_score": 0.4}
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    pack(path, "".join(json.dumps(line) + "\n" for line in lines))
     after = read_board(folder, board_file).entries[0].values["grids"]
     changed = np.flatnonzero((np.nan_to_num(before) != np.nan_to_num(after)).any(axis=1))
     assert len(changed) == 1
@@ -129,7 +131,7 @@ def test_failed_runs_are_submitted_and_those_of_the_harness_are_not(
             store.add_predictions(record.key, results.predictions(record.key))
         store.add(Record(record.job, status, record.metrics, content_hash=record.content_hash))  # type: ignore[arg-type]
     write_submission(store, tmp_path / "out", contests, name="Majority", licence="MIT")
-    lines = [json.loads(line) for line in (tmp_path / "out" / RUNS).read_text().splitlines()]
+    lines = [json.loads(line) for line in unpacked(tmp_path / "out" / RUNS).splitlines()]
     assert sorted(line["status"] for line in lines) == ["ok", "ok", "out_of_memory"]
     report = score(tmp_path / "out", contests)
     assert "1 of 4 runs are missing" in report.problems[0]
@@ -162,7 +164,9 @@ def test_labels_alone_have_no_brier_score(
 def test_half_of_the_probabilities_are_none(
     forest: Path, contests: tuple[Contest, ...], resign: Change
 ) -> None:
-    rewrite(forest, lambda row: {**row, "probabilities": row["probabilities"][:10]})
+    table = pq.read_table(forest / PREDICTIONS)
+    rows = [{**row, "probabilities": row["probabilities"][:10]} for row in table.to_pylist()]
+    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), forest / PREDICTIONS)
     resign(forest)
     assert "2000 probabilities; got 1000 and 10" in score(forest, contests).problems[0]
 
@@ -212,36 +216,16 @@ def test_the_site_names_what_varies(site: Path) -> None:
 # What is kept of predictions.
 
 
-def test_no_predictions_are_read_for_a_site_of_scores_that_say_it(
-    board: Board, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    for reader in ("likeness._seen", "site.rundata._encoded"):
-        monkeypatch.setattr(f"nsl_bench.leaderboard.{reader}", lambda *_: pytest.fail("read"))
-    build_site(board, tmp_path / "site", pictures=False)
-    assert '"framework":{"labels":"' in (tmp_path / "site/data/runs/random-forest/grids.js").read_text()
-    assert outdated(board) == [] and set(likenesses(board)) == {entry.slug for entry in board.entries}
-
-
-def test_scores_of_before_are_written_anew(accepted: Path, board_file: Path, tmp_path: Path) -> None:
+def test_scores_are_written_anew(accepted: Path, board_file: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(accepted, tmp_path / "accepted"))
     path = folder / "majority" / SCORES
-    known = path.read_text()
-    lines = [json.loads(line) for line in known.splitlines()]
-    for line in lines:
-        for later in ("looks", "status"):
-            line.pop(later, None)
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines if "run" in line))
+    known = unpacked(path)
+    assert "shown" not in known and '"command"' not in known  # what the predictions and the job say
+    pack(path, known.replace('"framework_accuracy": ', '"framework_accuracy": 0'))
     words = ["--submissions", str(folder), "--board", str(board_file)]
-    site = ["build", "--no-pictures", "--out", str(tmp_path / "site")]
-    built = CliRunner().invoke(main, ["leaderboard", *site, *words], standalone_mode=False)
-    assert "1 submissions have scores of an earlier version (majority)" in built.output, built.output
     done = CliRunner().invoke(main, ["leaderboard", "rescore", "majority", *words], standalone_mode=False)
-    build_site(read_board(folder, board_file), tmp_path / "new", pictures=False)
     assert done.return_value == 0 and "majority: 4 runs scored" in done.output, done.output
-    assert path.read_text() == known
-    pages = [tmp_path / site / "data/runs/majority/grids.js" for site in ("site", "new")]
-    old, new = (page.read_text().replace('"status":"ok",', "") for page in pages)
-    assert old == new, "predictions that are read again are the same"
+    assert unpacked(path) == known
     wrong = CliRunner().invoke(main, ["leaderboard", "rescore", "majorety", *words], standalone_mode=False)
     assert "Did you mean 'majority'" in str(wrong.exception)
 
@@ -251,12 +235,12 @@ def test_a_submission_that_is_not_accepted_any_more_keeps_its_scores(
 ) -> None:
     folder = tmp_path / "accepted"
     shutil.copytree(accepted / "majority", folder / "majority")
-    known = (folder / "majority" / SCORES).read_text()
-    (folder / "majority" / RUNS).write_text("{}")
+    known = unpacked(folder / "majority" / SCORES)
+    pack(folder / "majority" / RUNS, "{}")
     words = ["leaderboard", "rescore", "--submissions", str(folder), "--board", str(board_file)]
     done = CliRunner().invoke(main, words, standalone_mode=False)
     assert done.return_value == 1 and "not accepted" in done.output
-    assert (folder / "majority" / SCORES).read_text() == known
+    assert unpacked(folder / "majority" / SCORES) == known
 
 
 # Fronts and several contests.

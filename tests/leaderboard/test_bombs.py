@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 from forked import Calls
 from nsl_bench.leaderboard.submission import PREDICTIONS, RUNS
+from packed import pack, unpacked
 
 Change = Callable[[Path], object]
 
@@ -34,7 +35,7 @@ def table_of(run: str, labels: int, numbers: int, schema: pa.Schema) -> pa.Table
     """One row with so many labels and probabilities, all of them 0."""
     columns = [
         pa.ListArray.from_arrays(pa.array([0, n], pa.int32()), pa.array(np.zeros(n, kind)))
-        for n, kind in ((labels, np.int8), (numbers, np.float32))
+        for n, kind in ((labels, np.int8), (numbers, np.int16))
     ]
     return pa.table([[run], ["hypothesis"], *columns], schema=schema)
 
@@ -49,10 +50,10 @@ def write(folder: Path, *more: pa.Table, kept: bool = True, **options: Any) -> N
 
 def add_run(folder: Path) -> None:
     """A run that no contest asks for."""
-    lines = (folder / RUNS).read_text().splitlines()
+    lines = unpacked(folder / RUNS).splitlines()
     run = json.loads(lines[0])
     run["run"], run["job"]["seed"] = OTHER, 999
-    (folder / RUNS).write_text("\n".join([*lines, json.dumps(run)]) + "\n")
+    pack(folder / RUNS, "\n".join([*lines, json.dumps(run)]) + "\n")
 
 
 @pytest.fixture(scope="module")
@@ -89,26 +90,27 @@ def nothing(folder: Path) -> None:
     """A harmless submission."""
 
 
-def bomb_in_another_run(folder: Path) -> None:
+def another_group(folder: Path) -> None:
     add_run(folder)
-    schema = pq.read_schema(folder / PREDICTIONS)
-    write(folder, table_of(OTHER, MANY, MANY, schema))
+    write(folder, table_of(OTHER, 1, 2, pq.read_schema(folder / PREDICTIONS)))
 
 
 def bomb_in_a_run_that_lies(folder: Path) -> None:
     table = pq.read_table(folder / PREDICTIONS)
     run = table["run"][0].as_py()
-    write(folder, table_of(run, MANY, MANY, table.schema), table.slice(1), kept=False)
-    lie(folder, MANY, 500)
+    bomb = table_of(run, MANY, MANY, table.schema)
+    write(folder, pa.concat_tables([bomb, table.slice(1)]).combine_chunks(), kept=False)
+    lie(folder, MANY + 1000, 500)
 
 
 def bomb_in_a_run(folder: Path) -> None:
     table = pq.read_table(folder / PREDICTIONS)
     run = table["run"][0].as_py()
-    write(folder, table_of(run, MANY, MANY, table.schema), table.slice(1), kept=False)
+    bomb = table_of(run, MANY, MANY, table.schema)
+    write(folder, pa.concat_tables([bomb, table.slice(1)]).combine_chunks(), kept=False)
 
 
-def bomb_in_the_same_group(folder: Path) -> None:
+def bomb_in_another_run(folder: Path) -> None:
     add_run(folder)
     table = pq.read_table(folder / PREDICTIONS)
     bomb = table_of(OTHER, MANY, MANY, table.schema)
@@ -132,40 +134,30 @@ def empty_groups(folder: Path, count: int = 100_000) -> None:
     (folder / PREDICTIONS).write_bytes(values + listed.getvalue()[4:])
 
 
-def empty_groups_of_many_runs(folder: Path) -> None:
-    lines = (folder / RUNS).read_text().splitlines()
-    run = json.loads(lines[0])
-    run["job"]["seed"] = 999
-    del run["hypothesis"], run["versions"], run["environment"]
-    more = (json.dumps({**run, "run": f"{k:020x}"}) for k in range(19_000))
-    (folder / RUNS).write_text("\n".join([*lines, *more]) + "\n")
-    empty_groups(folder, 1 << 15)
-
-
 def long_names(folder: Path) -> None:
     table = pq.read_table(folder / PREDICTIONS)
-    write(folder, table.slice(0, 1).set_column(0, "run", pa.array(["a" * 200_000_000])))
+    write(folder, table.slice(0, 1).set_column(0, "run", pa.array(["a" * 200_000_000])), kept=False)
 
 
 def many_rows(folder: Path) -> None:
     """200,000 rows of a run that no contest asks for, each with one label."""
     add_run(folder)
-    row = table_of(OTHER, 1, 2, pq.read_schema(folder / PREDICTIONS))
-    write(folder, pa.concat_tables([row] * 200_000).combine_chunks())
+    table = pq.read_table(folder / PREDICTIONS)
+    row = table_of(OTHER, 1, 2, table.schema)
+    write(folder, pa.concat_tables([table, *[row] * 200_000]).combine_chunks(), kept=False)
 
 
 @pytest.mark.parametrize(
     ("bomb", "code", "words"),
     [
+        (another_group, 1, "must have one row group of at most 9 rows for 3 runs; got 3 rows in 2"),
         (bomb_in_another_run, 0, "1 runs belong to no contest"),
-        (bomb_in_a_run, 1, "row group 0: 20,000,000 values"),
+        (bomb_in_a_run, 1, "must have 1000 labels and 2000 probabilities; got 20000000 and 20000000"),
         (bomb_in_a_run_that_lies, 1, "predictions.parquet"),
-        (bomb_in_the_same_group, 1, "row group 0: 20,00"),
         (nothing, 0, "2 runs scored"),
-        (empty_groups, 1, "write a row group for each run"),
-        (empty_groups_of_many_runs, 0, "19000 runs belong to no contest"),
+        (empty_groups, 1, "write one row group"),
         (long_names, 1, "bytes of run for 1 rows"),
-        (many_rows, 1, "write a row group for each run"),
+        (many_rows, 1, "must have one row group of at most 9 rows for 3 runs; got 200,002 rows in 1"),
     ],
 )
 def test_a_bomb_costs_little(
@@ -192,11 +184,11 @@ def test_a_bomb_costs_little(
 def test_a_limit_of_time_and_of_memory_for_the_whole(
     folder: Path, board_file: Path, resign: Change, warm: Calls, option: str, seconds: str, words: str
 ) -> None:
-    lines = [json.loads(line) for line in (folder / RUNS).read_text().splitlines()]
+    lines = [json.loads(line) for line in unpacked(folder / RUNS).splitlines()]
     slow = f"p(f({','.join('XYZ' * 40)})) :- r(X), r(Y), r(Z). r(1..2000)."
     for k, run in enumerate(lines):
         run["hypothesis"]["rules"].append(slow.replace("2000", f"{2000 + k}"))
-    (folder / RUNS).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    pack(folder / RUNS, "".join(json.dumps(line) + "\n" for line in lines))
     resign(folder)
     given = warm.call("scored:scored", str(folder), str(board_file), option, seconds)["given"]
     assert given["code"] == 1 and words in given["said"] and "allowed" in given["said"], given
@@ -206,11 +198,11 @@ def test_a_limit_of_time_and_of_memory_for_the_whole(
 @pytest.mark.skipif(sys.platform != "linux", reason="a process is killed as Linux does")
 def test_a_death_is_one_sentence(folder: Path, board_file: Path, resign: Change, warm: Calls) -> None:
     """clingo divides -2147483648 by -1, which ends the process."""
-    lines = [json.loads(line) for line in (folder / RUNS).read_text().splitlines()]
+    lines = [json.loads(line) for line in unpacked(folder / RUNS).splitlines()]
     lines[0]["hypothesis"]["rules"].append(
         "invalid :- digit(X,Y), Y*65536*65536 = 0, (0-2147483647-1)/(-1) = 0."
     )
-    (folder / RUNS).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    pack(folder / RUNS, "".join(json.dumps(line) + "\n" for line in lines))
     resign(folder)
     given = warm.call("scored:scored", str(folder), str(board_file))["given"]
     assert given["code"] == 1 and "Answering with the rules of the run" in given["said"]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from packed import pack, unpacked
 
 import nsl_bench
 from nsl_bench.cli import main
@@ -34,11 +35,11 @@ def test_from_results_to_the_site(results: Store, board_file: Path, tmp_path: Pa
     done = call("submit", results.folder, *about, "--out", tmp_path / "submission", *board)
     assert done.exit_code == 0 and "grids: 2 runs" in done.output, done.output
     accepted = tmp_path / "accepted"
-    files = ["--comment", tmp_path / "comment.md", "--scores", tmp_path / "scores.jsonl"]
+    files = ["--comment", tmp_path / "comment.md", "--scores", tmp_path / "scores.jsonl.zst"]
     done = call("score-submission", tmp_path / "submission", "--accept", accepted, *files, *board)
     assert done.exit_code == 0 and "### FFNSL: accepted" in done.output, done.output
     assert (tmp_path / "comment.md").read_text() in done.output
-    assert (accepted / "ffnsl" / "scores.jsonl").read_text() == (tmp_path / "scores.jsonl").read_text()
+    assert unpacked(accepted / "ffnsl" / "scores.jsonl.zst") == unpacked(tmp_path / "scores.jsonl.zst")
     done = call("score-submission", tmp_path / "submission", "--accept", accepted, *board)
     assert "already exists" in str(done.exception)
     site = ["--no-pictures", "--out", tmp_path / "site"]
@@ -57,13 +58,13 @@ def test_a_submission_is_put_on_a_board_from_python(
         nsl_bench.accept_submission(good["majority"], accepted, report=report, board=board_file)
     assert not accepted.exists()
     place = nsl_bench.accept_submission(folder, accepted, board=board_file)
-    assert place == accepted / "ffnsl" and (place / "scores.jsonl").is_file()
+    assert place == accepted / "ffnsl" and (place / "scores.jsonl.zst").is_file()
     with pytest.raises(UserError, match="already exists"):
         nsl_bench.accept_submission(folder, accepted, report=report, board=board_file)
-    (folder / "runs.jsonl").write_text("")
-    with pytest.raises(UserError, match=r"sent is not accepted: runs\.jsonl was changed"):
+    pack(folder / "runs.jsonl.zst", "")
+    with pytest.raises(UserError, match=r"sent is not accepted: runs\.jsonl\.zst was changed"):
         nsl_bench.accept_submission(folder, tmp_path / "other", board=board_file)
-    with pytest.raises(UserError, match=r"runs\.jsonl was changed"):
+    with pytest.raises(UserError, match=r"runs\.jsonl\.zst was changed"):
         nsl_bench.accept_submission(folder, tmp_path / "other", report=report, board=board_file)
     assert not (tmp_path / "other").exists()
 

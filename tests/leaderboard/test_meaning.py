@@ -9,21 +9,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 from nsl_bench.leaderboard.accepted import with_name
 from nsl_bench.leaderboard.board import read_board
 from nsl_bench.leaderboard.contests import Contest
 from nsl_bench.leaderboard.interface import score_submission
-from nsl_bench.leaderboard.likeness import likenesses, outdated
+from nsl_bench.leaderboard.likeness import likenesses
 from nsl_bench.leaderboard.names import normalised, skeleton
 from nsl_bench.leaderboard.predictions import contradictions
 from nsl_bench.leaderboard.score_report import SCORES, ScoreReport, comment, write_scores
 from nsl_bench.leaderboard.scoring import score
 from nsl_bench.leaderboard.site.build import build_site
-from nsl_bench.leaderboard.submission import MANIFEST, PREDICTIONS, RUNS, place_of, slug
+from nsl_bench.leaderboard.submission import MANIFEST, RUNS, place_of, slug
+from packed import COMMITTED, edit_predictions, pack, unpacked
 
 from nsl_bench.cli import main
 
@@ -41,22 +40,15 @@ def problem(report: ScoreReport) -> str:
     return sentence
 
 
-def edit_predictions(folder: Path, change: Callable[[list[dict[str, Any]]], object]) -> None:
-    table = pq.read_table(folder / PREDICTIONS)
-    rows = table.to_pylist()
-    change(rows)
-    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), folder / PREDICTIONS)
-
-
 @pytest.mark.parametrize(
     ("file", "old", "new", "words"),
     [
         (MANIFEST, '"name":', '"name": "other", "name":', "the key 'name' is given twice"),
         (
             MANIFEST,
-            '"runs.jsonl":',
-            '"runs.jsonl": "a", "runs.jsonl":',
-            "the key 'runs.jsonl' is given twice",
+            '"runs.jsonl.zst":',
+            '"runs.jsonl.zst": "a", "runs.jsonl.zst":',
+            "the key 'runs.jsonl.zst' is given twice",
         ),
         (RUNS, '"run":', '"run": "abababab", "run":', "not valid JSON (the key 'run' is given twice)"),
         (RUNS, '"seed":', '"seed": 0, "seed":', "line 1: not valid JSON (the key 'seed' is given twice)"),
@@ -65,10 +57,10 @@ def edit_predictions(folder: Path, change: Callable[[list[dict[str, Any]]], obje
 def test_a_key_is_there_once(
     forest: Path, contests: tuple[Contest, ...], resign: Change, file: str, old: str, new: str, words: str
 ) -> None:
-    text = (forest / file).read_text()
+    text = unpacked(forest / file) if file == RUNS else (forest / file).read_text()
     assert old in text
     if file == RUNS:
-        (forest / file).write_text(text.replace(old, new, 1))
+        pack(forest / file, text.replace(old, new, 1))
         resign(forest)
     else:
         (forest / file).write_text(text.replace(old, new, 1))
@@ -91,11 +83,11 @@ def test_a_key_is_there_once(
 def test_types_are_strict(
     forest: Path, contests: tuple[Contest, ...], resign: Change, values: dict[str, Any], words: str
 ) -> None:
-    lines = [json.loads(line) for line in (forest / RUNS).read_text().splitlines()]
+    lines = [json.loads(line) for line in unpacked(forest / RUNS).splitlines()]
     lines[0]["job"].update(values)
-    (forest / RUNS).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    pack(forest / RUNS, "".join(json.dumps(line) + "\n" for line in lines))
     resign(forest)
-    assert f"runs.jsonl, line 1: {words}" in problem(score(forest, contests))
+    assert f"runs.jsonl.zst, line 1: {words}" in problem(score(forest, contests))
 
 
 # Names.
@@ -250,19 +242,21 @@ def test_labels_that_are_not_the_most_probable_are_counted(
 # Copies.
 
 
-def test_the_predictions_of_another_entry_are_named(accepted: Path, board_file: Path, tmp_path: Path) -> None:
+def test_the_predictions_of_another_entry_are_named(
+    accepted: Path,
+    board_file: Path,
+    contests: tuple[Contest, ...],
+    tmp_path: Path,
+    resign: Callable[[Path], None],
+) -> None:
     folder = Path(shutil.copytree(accepted, tmp_path / "accepted"))
     copy = Path(shutil.copytree(folder / "random_forest", folder / "mine"))
     known = json.loads((copy / MANIFEST).read_text())
     (copy / MANIFEST).write_text(json.dumps({**known, "name": "Mine"}))
     edit_predictions(copy, lambda rows: rows[0]["probabilities"].__setitem__(slice(0, 2), [0.5, 0.5]))
-    # Scores of before do not say what the predictions are: they are read.
-    for path in folder.glob(f"*/{SCORES}"):
-        lines = [json.loads(line) for line in path.read_text().splitlines()]
-        old = [{k: v for k, v in line.items() if k not in ("looks", "status")} for line in lines]
-        path.write_text("".join(f"{json.dumps(line)}\n" for line in old if "run" in line))
+    resign(copy)
+    write_scores(score(copy, contests), copy / SCORES)
     board = read_board(folder, board_file)
-    assert {path.name for path in outdated(board)} == {"ffnsl", "majority", "mine", "random_forest"}
     said = likenesses(board)
     assert [(one.title, one.runs) for one in said["mine"].alike] == [("random_forest", 3)]
     assert [(one.title, one.runs) for one in said["random-forest"].alike] == [("Mine", 3)]
@@ -314,7 +308,7 @@ def test_a_copy_with_a_few_labels_changed_is_said(
 
 
 def test_the_committed_board_has_no_copies() -> None:
-    said = likenesses(read_board())
+    said = likenesses(read_board(COMMITTED))
     ours = {"FFNSL (softmax)", "FFNSL (edl_gen)", "FFNSL on true concepts", "FFNSL", "FFNSL with FastLAS"}
     alike = {
         (entry, slug(a.title), a.runs)
@@ -333,14 +327,14 @@ def test_the_tree_of_a_stranger_is_held_against_the_predictions(
     forest: Path, contests: tuple[Contest, ...], resign: Callable[[Path], None]
 ) -> None:
     """A forest's first tree, which counts for the forest that comes with nsl-bench."""
-    lines = [json.loads(line) for line in (forest / RUNS).read_text().splitlines()]
+    lines = [json.loads(line) for line in unpacked(forest / RUNS).splitlines()]
     assert all("atoms" in run.metrics for run in score(forest, contests).runs)
     for line in lines:
         line["job"]["learner"] = "theirs.py:Forest"
         line["hypothesis"]["rules"] = line["hypothesis"]["rules"][:1]
     manifest = json.loads((forest / MANIFEST).read_text())
     (forest / MANIFEST).write_text(json.dumps({**manifest, "learner": "theirs.py:Forest"}))
-    (forest / RUNS).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    pack(forest / RUNS, "".join(json.dumps(line) + "\n" for line in lines))
     resign(forest)
     report = score(forest, contests)
     assert report.accepted, report.problems
@@ -353,10 +347,10 @@ def test_rules_that_are_not_what_is_answered_do_not_count(
 ) -> None:
     folder = shutil.copytree(good["ffnsl"], tmp_path / "entry")
     honest = {run.run: run.metrics for run in score(folder, contests).runs}
-    lines = [json.loads(line) for line in (folder / RUNS).read_text().splitlines()]
+    lines = [json.loads(line) for line in unpacked(folder / RUNS).splitlines()]
     for line in lines:
         line["hypothesis"]["rules"] = line["hypothesis"]["rules"][:1]
-    (folder / RUNS).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    pack(folder / RUNS, "".join(json.dumps(line) + "\n" for line in lines))
     resign(folder)
     report = score(folder, contests)
     assert report.accepted

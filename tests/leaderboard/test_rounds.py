@@ -49,6 +49,7 @@ from nsl_bench.leaderboard.scoring import score
 from nsl_bench.leaderboard.site.pages import overview_rows
 from nsl_bench.leaderboard.standing import Again, read_again
 from nsl_bench.leaderboard.submission import MANIFEST, PREDICTIONS, RUNS, digest, write_submission
+from packed import COMMITTED, edit_predictions, pack, unpacked
 from sealed import Played, answer, call, enter, right
 
 from nsl_bench import registry
@@ -139,10 +140,10 @@ def edit(folder: Path, file: str, change: Callable[[dict[str, Any]], object]) ->
         change(values)
         (folder / MANIFEST).write_text(json.dumps(values))
         return
-    lines = [json.loads(line) for line in (folder / RUNS).read_text().splitlines()]
+    lines = [json.loads(line) for line in unpacked(folder / RUNS).splitlines()]
     for line in lines:
         change(line)
-    (folder / RUNS).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    pack(folder / RUNS, "".join(json.dumps(line) + "\n" for line in lines))
     resign(folder)
 
 
@@ -199,7 +200,7 @@ def of_public_seed(folder: Path, test: pd.DataFrame) -> list[str]:
 
 def scores(played: Played, name: str) -> list[dict[str, float]]:
     """Of standard and of shifted examples."""
-    lines = map(json.loads, (played.accepted / name / "scores.jsonl").read_text().splitlines())
+    lines = map(json.loads, unpacked(played.accepted / name / "scores.jsonl.zst").splitlines())
     runs = [line for line in lines if "run" in line]
     return [line["metrics"] for line in sorted(runs, key=lambda line: line["percent"])]
 
@@ -357,11 +358,8 @@ def test_rules_that_are_not_what_is_answered_do_not_count(mine: Path, played: Pl
     """Who answers with one label and hands in the rule that everybody knows."""
     found = read_round("autumn", played.public / "board.toml")
     sent = Path(shutil.copytree(mine, tmp_path / "sent"))
-    table = pq.read_table(sent / PREDICTIONS).to_pylist()
-    for row in table:
-        row["predicted"], row["probabilities"] = [0] * 1000, [1.0, 0.0] * 1000
-    schema = pq.read_schema(sent / PREDICTIONS)
-    pq.write_table(pa.Table.from_pylist(table, schema=schema), sent / PREDICTIONS)
+    answer = {"predicted": [0] * 1000, "probabilities": [1.0, 0.0] * 1000}
+    edit_predictions(sent, lambda rows: [row.update(answer) for row in rows])
     resign(sent)
     entry = replace(found.entries[0], salt="", digest=manifest_digest(read_manifest(sent)))
     report = score(sent, (), rounds=(replace(found, entries=(entry,)),))
@@ -527,8 +525,8 @@ def test_what_comes_or_changes_after_the_reveal_is_refused(
     words = ["--submissions", public / "submissions", "--board", public / "board.toml"]
     entry = public / "submissions" / "autumn--public-answers"
     edit(entry, RUNS, lambda run: run.update(started="2020"))
-    known = public / "submissions" / "autumn--by-rule" / "scores.jsonl"
-    known.write_text(known.read_text().replace('"framework_accuracy": ', '"framework_accuracy": 1'))
+    known = public / "submissions" / "autumn--by-rule" / "scores.jsonl.zst"
+    pack(known, unpacked(known).replace('"framework_accuracy": ', '"framework_accuracy": 1'))
     shutil.copytree(public / "submissions" / "autumn--by-rule", public / "submissions" / "extra")
     said = right(call("leaderboard", "verify-round", "autumn", *words), 1)
     assert "wrong: Public answers: accepted before the reveal, scored again: The round autumn was" in said
@@ -611,7 +609,7 @@ def test_runs_are_done_again(sealed: Played, reported: tuple[Path, Path], tmp_pa
 
 
 def test_a_run_with_an_older_network_is_not_compared_with_the_installed_one() -> None:
-    entry = Path(__file__).parents[2] / "leaderboard" / "submissions" / "ffnsl"
+    entry = COMMITTED / "ffnsl"
     done = call("leaderboard", "rerun", entry, "--runs", "1")
     assert isinstance(done.exception, UserError)
     assert re.search(r"used version \d of the network \w+, and version \d, which is", str(done.exception))

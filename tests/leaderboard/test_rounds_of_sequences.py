@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from packed import unpacked
 from sealed import Played, answer, call, enter, right
 
 from nsl_bench import registry
@@ -100,7 +101,7 @@ def test_an_outsider_checks_it(played: Played, tmp_path: Path) -> None:
 
 
 def test_scores_are_those_of_longer_sequences(played: Played) -> None:
-    lines = (played.accepted / "autumn--adds-up" / "scores.jsonl").read_text().splitlines()
+    lines = unpacked(played.accepted / "autumn--adds-up" / "scores.jsonl.zst").splitlines()
     (metrics,) = [line["metrics"] for line in map(json.loads, lines) if "run" in line]
     assert metrics["sequence_accuracy"] <= metrics["framework_accuracy"]
 

@@ -25,6 +25,7 @@ from nsl_bench.leaderboard.site.rundata import test_labels as labels_of_test
 from nsl_bench.leaderboard.site.svg import Series, critical_difference, curve
 from nsl_bench.leaderboard.site.takeaway import CurvePicture, bibtex, draw_curve, write_areas, write_tables
 from nsl_bench.leaderboard.submission import MANIFEST, RUNS
+from packed import COMMITTED, pack, unpacked
 
 from nsl_bench import registry
 from nsl_bench.data.splits import symbolic_split
@@ -60,9 +61,9 @@ def test_areas_are_those_of_the_report(board: Board, results: Store) -> None:
     for metric in ("hypothesis_accuracy", "framework_accuracy", "brier_score", "atoms"):
         row = mine[mine["metric"] == metric].iloc[0]
         area = board.area(entry, contest, metric)
-        assert area is not None and area.mean == pytest.approx(row["mean"], abs=2e-5)
+        assert area is not None and area.mean == pytest.approx(row["mean"], abs=2e-4)
         alone = area.spread.components["train splits"] if area.spread else area.std_err
-        assert alone == pytest.approx(row["std_err"], abs=2e-5)
+        assert alone == pytest.approx(row["std_err"], abs=1e-4)
 
 
 def test_ranks_stay_inside_a_track(board: Board) -> None:
@@ -75,7 +76,7 @@ def test_ranks_stay_inside_a_track(board: Board) -> None:
 def test_an_entry_with_missing_runs_has_no_rank(accepted: Path, board_file: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(accepted, tmp_path / "accepted"))
     path = folder / "majority" / SCORES
-    path.write_text("".join(path.read_text().splitlines(keepends=True)[1:]))
+    pack(path, "".join(unpacked(path).splitlines(keepends=True)[1:]))
     board = read_board(folder, board_file)
     (contest,) = board.contests
     ranks = {entry.title: board.rank(entry, contest).rank for entry in board.entries}
@@ -84,9 +85,9 @@ def test_an_entry_with_missing_runs_has_no_rank(accepted: Path, board_file: Path
 
 def of_networks(folder: Path, networks: Iterable[str]) -> None:
     """Make an accepted submission one of several networks."""
-    lines = (folder / SCORES).read_text().splitlines()
+    lines = unpacked(folder / SCORES).splitlines()
     runs = [{**json.loads(line), "network": network} for network in networks for line in lines]
-    (folder / SCORES).write_text("".join(f"{json.dumps(run)}\n" for run in runs))
+    pack(folder / SCORES, "".join(f"{json.dumps(run)}\n" for run in runs))
 
 
 @pytest.mark.parametrize(
@@ -138,7 +139,7 @@ def test_a_folder_without_accepted_submissions_is_refused(
     shutil.copytree(accepted / "majority", tmp_path / "accepted" / "majority")
     shutil.copytree(good["majority"], tmp_path / "unscored" / "majority")
     other = Path(shutil.copytree(accepted / "majority", tmp_path / "other" / "majority"))
-    (other / SCORES).write_text((other / SCORES).read_text().replace('"grids"', '"cards"'))
+    pack(other / SCORES, unpacked(other / SCORES).replace('"grids"', '"cards"'))
     with pytest.raises(UserError, match=problem):
         read_board(tmp_path / submissions, BOARD)
 
@@ -186,10 +187,10 @@ def test_the_site_without_its_data_is_small(site: Path) -> None:
 def test_long_rules_are_cut_on_a_learners_page(accepted: Path, board_file: Path, tmp_path: Path) -> None:
     folder = tmp_path / "accepted"
     path = Path(shutil.copytree(accepted / "random_forest", folder / "forest")) / RUNS
-    runs = [json.loads(line) for line in path.read_text().splitlines()]
+    runs = [json.loads(line) for line in unpacked(path).splitlines()]
     for run in runs:
         run["hypothesis"]["rules"] = [f"valid if {'x <= 0.5 and ' * 4000}y > 1", "invalid"]
-    path.write_text("".join(f"{json.dumps(run)}\n" for run in runs))
+    pack(path, "".join(f"{json.dumps(run)}\n" for run in runs))
     build_site(read_board(folder, board_file), tmp_path / "site", pictures=False)
     page = (tmp_path / "site/learner/forest.html").read_text()
     assert "… 52,014 characters in total" in page and "… and 1 more" in page and len(page) < 10_000
@@ -199,7 +200,7 @@ def test_long_rules_are_cut_on_a_learners_page(accepted: Path, board_file: Path,
 
 
 def test_the_committed_board_shows_little_of_its_trees() -> None:
-    board = read_board()
+    board = read_board(COMMITTED)
     (entry,) = [entry for entry in board.entries if entry.slug == "random-forest"]
     submitted = entry.submitted()
     for contest in board.contests:
@@ -220,8 +221,8 @@ def test_html_is_escaped_everywhere(accepted: Path, board_file: Path, tmp_path: 
     folder = Path(shutil.copytree(accepted, tmp_path / "accepted"))
     quoted = EVIL.replace('"', '\\"')
     for path in folder.glob(f"*/{RUNS}"):
-        text = path.read_text().replace('"Linux', f'"{quoted}Linux')
-        path.write_text(text.replace('"rules": ["', f'"rules": ["{quoted}'))
+        text = unpacked(path).replace('"Linux', f'"{quoted}Linux')
+        pack(path, text.replace('"rules": ["', f'"rules": ["{quoted}'))
     board = read_board(folder, board_file)
     sly = dict.fromkeys(("name", "description", "authors", "licence", "learner", "date"), EVIL)
     entries = [

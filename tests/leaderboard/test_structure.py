@@ -19,6 +19,7 @@ from nsl_bench.leaderboard.score_report import SCORES, ScoreReport, write_scores
 from nsl_bench.leaderboard.scoring import _scored_here
 from nsl_bench.leaderboard.site.build import build_site
 from nsl_bench.leaderboard.submission import MANIFEST, PREDICTIONS, RUNS, write_submission
+from packed import pack, unpacked
 
 from nsl_bench.errors import UserError
 from nsl_bench.run.evaluate import Bench
@@ -159,9 +160,9 @@ def bits(tmp_path: Path) -> tuple[Path, Path]:
 def edit(folder: Path, change: Callable[[Runs], object], file: str = RUNS) -> None:
     """Change the runs of a submission, or the rows of its predictions."""
     if file == RUNS:
-        runs = [json.loads(line) for line in (folder / RUNS).read_text().splitlines()]
+        runs = [json.loads(line) for line in unpacked(folder / RUNS).splitlines()]
         change(runs)
-        (folder / RUNS).write_text("".join(json.dumps(run) + "\n" for run in runs))
+        pack(folder / RUNS, "".join(json.dumps(run) + "\n" for run in runs))
     else:
         table = pq.read_table(folder / file)
         rows = table.to_pylist()

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from nsl_bench.leaderboard.contests import BOARD, read_contests
+from packed import COMMITTED
 
 from nsl_bench.run.evaluate import Bench, Outcome
 from nsl_bench.run.job import Job
@@ -62,7 +63,7 @@ def test_what_is_on_the_board_is_not_done_again(script: Callable[[str], ModuleTy
     zoo = next(contest for contest in read_contests(BOARD) if contest.name == "zoo")
     contest = replace(zoo, shifts=zoo.shifts[:1], percents=(0.0, 50.0), repeats=2)
     rules = next(one for one in reference.ENTRIES if one.track == "symbolic")  # needs no network
-    told, versions = reference.on_the_board(BOARD.parent / "submissions" / "ffnsl-on-true-concepts")
+    told, versions = reference.on_the_board(COMMITTED / "ffnsl-on-true-concepts")
     assert {job.key() for job in reference.jobs_of(rules, contest)} <= told.keys() and len(versions) == 1
     majority = next(one for one in reference.ENTRIES if one.learner == "majority")
     jobs = list(reference.jobs_of(majority, contest))
