@@ -33,7 +33,8 @@ def _markdown(text: str) -> str:
 
 def _csv(text: str) -> str:
     """Text that no spreadsheet takes for a formula; numbers stay numbers."""
-    if not text.startswith(("=", "+", "-", "@", "\t", "\r", "\n")) or len(text) == 1:
+    # Some programs take characters of full width for the usual ones.
+    if len(text) == 1 or not re.match(r"[\t\r\n]|\s*[=+\-@\uff1d\uff0b\uff0d\uff20]", text):
         return text
     return text if re.fullmatch(r"[+-][\d.]+(?:e[+-]?\d+)?", text) else f"'{text}"
 

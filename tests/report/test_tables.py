@@ -57,7 +57,14 @@ def runs(store: Store) -> pd.DataFrame:
     return store.frame()
 
 
-SLY = {"=1+1": "'=1+1", "@SUM(A1)": "'@SUM(A1)", "\t-2": "'\t-2", "-cmd": "'-cmd"}
+SLY = {
+    "=1+1": "'=1+1",
+    "@SUM(A1)": "'@SUM(A1)",
+    "\t-2": "'\t-2",
+    "-cmd": "'-cmd",
+    " =2": "' =2",
+    "\uff1d3": "'\uff1d3",
+}
 NAMES = ["my_learner", "a|b`c*", "<img src=x>", r"\input{/etc/passwd}", "50 % & $x$ #1", "-2.5", *SLY]
 
 
