@@ -49,7 +49,6 @@ def side_by_side(
         BrokenProcessPool: a process was killed; outcomes not yet yielded are lost.
     """
     from joblib.externals.loky.backend import resource_tracker as lokys
-    from joblib.externals.loky.process_executor import ProcessPoolExecutor
 
     left = Groups(jobs)
     threads = str(max(1, (os.cpu_count() or 1) // processes))
@@ -60,7 +59,7 @@ def side_by_side(
         todo = iter(partial(left.next_for, worker), None)
         job = next(filter(begin, todo), None)
         if job is not None:
-            running[workers[worker].submit(run_in_worker, job, setup, (os.getpid(), place))] = worker
+            running[workers[worker].submit(run_in_worker, job, setup)] = worker
 
     # Workers that are killed leave their temporary files.
     with tempfile.TemporaryDirectory(prefix="nsl-bench-", ignore_cleanup_errors=True) as place:
@@ -69,7 +68,7 @@ def side_by_side(
         done = False
         try:
             with starting_processes(resource_tracker, lokys):
-                workers += (ProcessPoolExecutor(1, env=env) for _ in range(min(processes, len(jobs))))
+                workers += (_worker(env, place) for _ in range(min(processes, len(jobs))))
                 for worker in range(len(workers)):
                     hand_out(worker)
             while running:
@@ -82,6 +81,24 @@ def side_by_side(
         finally:
             for pool in workers:
                 pool.shutdown(wait=True, kill_workers=not done)
+
+
+def _worker(env: Mapping[str, str], place: str) -> Any:
+    """A process that takes jobs, and ends with this one, even before it has a job.
+
+    Args:
+        env: its environment variables.
+        place: folder of its temporary files, which it removes if this process leaves it.
+    """
+    from joblib.externals.loky.process_executor import ProcessPoolExecutor
+
+    return ProcessPoolExecutor(1, env=env, initializer=_begin, initargs=(os.getpid(), place))
+
+
+def _begin(parent: int, temporary: str) -> None:
+    leave_to_parent()
+    _keep_worker()
+    threading.Thread(target=_end_with, args=(parent, temporary), daemon=True).start()
 
 
 class Groups:
@@ -117,24 +134,19 @@ class Groups:
 _local = threading.local()
 
 
-def run_in_worker(job: Job, setup: Setup, parent: tuple[int, str] | None) -> Outcome:
+def run_in_worker(job: Job, setup: Setup, *, keep_fits: bool = True) -> Outcome:
     """Do a job in a worker, which keeps data and networks for its next job.
 
     Args:
         job: the job.
         setup: setup of the bench.
-        parent: id of the process with which the worker ends, and the folder of its temporary files; None if
-            the worker's owner ends it.
+        keep_fits: whether to keep learners, too, which must then end with this process.
     """
     from nsl_bench.run.evaluate import Bench
 
-    if getattr(_local, "setup", None) is None and parent is not None:
-        leave_to_parent()
-        _keep_worker()
-        threading.Thread(target=_end_with, args=parent, daemon=True).start()
     if getattr(_local, "setup", None) != setup:
         _local.bench, _local.setup = Bench.of(setup), setup
-        if parent is not None:  # what is kept ends with this process
+        if keep_fits:
             _local.bench.fits.start()
     bench: Bench = _local.bench
     return bench.run(job)
@@ -159,7 +171,7 @@ def run_on_dask(job: Job, setup: Setup, wanted: tuple[str, str]) -> Outcome:
     limit = worker.memory_manager.memory_limit
     if limit and psutil.Process().memory_info().rss > _MOST_MEMORY * limit:
         _local.bench = _local.setup = None  # else Dask would pause the worker, and never go on
-    return run_in_worker(job, setup, None)
+    return run_in_worker(job, setup, keep_fits=False)
 
 
 def identity_on_worker() -> Callable[[], tuple[str, str]]:

@@ -706,10 +706,7 @@ def test_a_signal_during_sealing_leaves_nothing(sealed: Played, tmp_path: Path, 
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (
-            ["seal", "Big", "--data-seed-file", "new", "--out", "new"],
-            "inner dashes; got 'Big'",
-        ),
+        (["seal", "Big", "--data-seed-file", "new", "--out", "new"], "inner dashes; got 'Big'"),
         (["seal", "a--b", "--data-seed-file", "new", "--out", "new"], "inner dashes; got 'a--b'"),
         (
             ["seal", "autumn", "--data-seed-file", "new", "--out", "new"],

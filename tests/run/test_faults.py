@@ -197,6 +197,25 @@ def test_workers_are_killed(sweep: Make, runs: int) -> None:
     one.check()
 
 
+ORPHAN = """
+import os, sys
+from nsl_bench.run.processes import _worker
+print(_worker({}, sys.argv[1]).submit(os.getpid).result(), flush=True)
+os.kill(os.getpid(), 9)
+"""
+
+
+def test_a_worker_without_a_job_ends_with_its_driver(tmp_path: Path) -> None:
+    place = tmp_path / "temporary"
+    place.mkdir()
+    words = [sys.executable, "-c", ORPHAN, str(place)]
+    worker = int(subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout)
+    deadline = time.monotonic() + 60
+    while psutil.pid_exists(worker) or place.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
 def test_the_process_that_starts_learners_is_killed(sweep: Make) -> None:
     one = sweep(8)
     process = one.start()
