@@ -339,36 +339,37 @@ def answer(top: str, kind: str, folder: str, which: int) -> dict[str, Any]:
 
 
 def _answer(commands: Sequence[Sequence[str]], folder: str, board: str) -> dict[str, Any]:
-    found = _said(commands, folder, board)
+    found = said(commands, folder, board)
     from packed import unpacked
 
     scores = Path(f"{folder}.scores")
     return {**found, "scores": unpacked(scores) if scores.is_file() else ""}
 
 
-def _said(commands: Sequence[Sequence[str]], folder: str, board: str) -> dict[str, Any]:
+def said(commands: Sequence[Sequence[str]], folder: str = "", board: str = "") -> dict[str, Any]:
+    """Exit code and words of commands, in this process, up to the first that fails."""
     from click.testing import CliRunner
 
     from nsl_bench.cli import main
     from nsl_bench.errors import UserError
 
-    said, code = [], 0
+    texts, code = [], 0
     for words in commands:
         command = [word.format(folder=folder, board=board) for word in words]
         result = CliRunner().invoke(main, command, standalone_mode=False)
         error = result.exception
-        said.append(result.output)
+        texts.append(result.output)
         if isinstance(error, UserError) or hasattr(error, "format_message"):
             code = 2
-            said.append(f"nsl-bench: {error}")
+            texts.append(f"nsl-bench: {error}")
             if error is not None and getattr(error, "__notes__", None):
-                return {"code": 70, "said": said, "trace": "\n".join(error.__notes__)}
+                return {"code": 70, "said": texts, "trace": "\n".join(error.__notes__)}
         elif error is not None:
             lines = traceback.format_exception(error)
-            return {"code": 70, "said": said, "trace": "".join(lines)[-4000:]}
+            return {"code": 70, "said": texts, "trace": "".join(lines)[-4000:]}
         else:
             code = max(code, int(result.return_value or 0))
-    return {"code": code, "said": said, "trace": ""}
+    return {"code": code, "said": texts, "trace": ""}
 
 
 _RUN = [

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from forked import Calls
 
 import nsl_bench
 from nsl_bench.data.hub import publish as send
@@ -22,34 +23,54 @@ from .stand_in import TOKEN, Hub, running
 REPOSITORY = "someone/grids"
 
 
-@pytest.fixture
-def hub() -> Iterator[Hub]:
+@pytest.fixture(scope="module")
+def server() -> Iterator[Hub]:
     with running() as stand_in:
         yield stand_in
 
 
-def run(
-    hub: Hub, tmp_path: Path, *words: str | Path, token: str = TOKEN, **more: str
-) -> subprocess.CompletedProcess[str]:
-    """A program of its own, which reads its settings from the environment."""
-    env = {
-        **os.environ,
+@pytest.fixture
+def hub(server: Hub) -> Hub:
+    """The stand-in, as it was at first."""
+    vars(server).update(vars(Hub(server.url)))
+    return server
+
+
+@pytest.fixture(scope="module")
+def warm(server: Hub, grids: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Calls]:
+    """A process that forks itself for each command: settings of the Hub's library are read at its import."""
+    place = tmp_path_factory.mktemp("warm")
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in settings(server, place).items():
+            patch.setenv(name, value)
+        warm = Calls(place, "mutations:said", [["publish", str(grids), "--repo", REPOSITORY, "--dry-run"]])
+    yield warm
+    warm.close()
+
+
+def settings(hub: Hub, place: Path) -> dict[str, str]:
+    """The environment of a program that talks to the stand-in."""
+    return {
         "HF_ENDPOINT": hub.url,
-        "HF_TOKEN": token,
-        "HF_HOME": str(tmp_path / "hf"),
+        "HF_TOKEN": TOKEN,
+        "HF_HOME": str(place / "hf"),
         "HF_HUB_DISABLE_XET": "1",
-        "NSL_BENCH_CACHE": str(tmp_path / "cache"),
-        **more,
+        "NSL_BENCH_CACHE": str(place / "cache"),
     }
+
+
+def run(hub: Hub, tmp_path: Path, *words: str | Path, **more: str) -> subprocess.CompletedProcess[str]:
+    """A program of its own, which reads its settings from the environment."""
+    env = {**os.environ, **settings(hub, tmp_path), **more}
     line = [sys.executable, *map(str, words)]
     return subprocess.run(line, env=env, capture_output=True, text=True, timeout=120)
 
 
-def publish(
-    hub: Hub, tmp_path: Path, folder: Path, *more: str, token: str = TOKEN
-) -> subprocess.CompletedProcess[str]:
-    words = ("-m", "nsl_bench", "publish", folder, "--repo", REPOSITORY)
-    return run(hub, tmp_path, *words, *more, token=token)
+def publish(warm: Calls, folder: Path, *more: str) -> tuple[int, str]:
+    """The exit code of the command, and what it says."""
+    done = warm.call("mutations:said", [["publish", str(folder), "--repo", REPOSITORY, *more]])
+    assert not done["signal"] and not done["given"]["trace"], done
+    return done["given"]["code"], "\n".join(done["given"]["said"])
 
 
 LOAD = """
@@ -71,27 +92,28 @@ def load(hub: Hub, tmp_path: Path, *words: str, **more: str) -> list[str]:
     return done.stdout.splitlines()
 
 
-def test_a_dry_run_sends_nothing(hub: Hub, tmp_path: Path, grids: Path) -> None:
-    done = publish(hub, tmp_path, grids, "--dry-run")
-    assert done.returncode == 0, done.stderr
+def test_a_dry_run_sends_nothing(hub: Hub, warm: Calls, grids: Path) -> None:
+    code, said = publish(warm, grids, "--dry-run")
+    assert code == 0, said
     assert hub.requests == []
     for path in Manifest.read(grids).files:
-        assert path in done.stdout
-    assert f"to {REPOSITORY}, tagged v1.0.0" in done.stdout and "Would send" in done.stdout
+        assert path in said
+    assert f"to {REPOSITORY}, tagged v1.0.0" in said and "Would send" in said
 
 
-def test_everything_goes_up_in_one_commit_and_is_tagged(hub: Hub, tmp_path: Path, grids: Path) -> None:
-    done = publish(hub, tmp_path, grids)
-    assert done.returncode == 0, done.stderr
+def test_everything_goes_up_in_one_commit_and_is_tagged(
+    hub: Hub, warm: Calls, tmp_path: Path, grids: Path
+) -> None:
+    code, said = publish(warm, grids)
+    assert code == 0, said
     ((files, message),) = hub.commits[REPOSITORY]
     on_disk = {str(p.relative_to(grids)): p.read_bytes() for p in grids.rglob("*") if p.is_file()}
     assert files == on_disk and message == "sudoku_4x4 1.0.0"
     assert hub.tags[REPOSITORY] == {"v1.0.0": 0}
     assert len(hub.blobs) == len({data for path, data in files.items() if path.endswith(".parquet")})
 
-    again = publish(hub, tmp_path, grids)
-    assert again.returncode == 2
-    assert f"{REPOSITORY} already has version v1.0.0" in again.stderr
+    code, said = publish(warm, grids)
+    assert code == 2 and f"{REPOSITORY} already has version v1.0.0" in said
     assert len(hub.commits[REPOSITORY]) == 1
 
     configs = Manifest.read(grids).configs
@@ -126,18 +148,19 @@ def test_what_the_hub_does_not_have(hub: Hub, tmp_path: Path) -> None:
 
 
 def test_a_refusal_gets_one_sentence(hub: Hub, tmp_path: Path, grids: Path) -> None:
-    done = publish(hub, tmp_path, grids, token="hf_other")
+    words = ("-m", "nsl_bench", "publish", grids, "--repo", REPOSITORY)
+    done = run(hub, tmp_path, *words, HF_TOKEN="hf_other")
     assert done.returncode == 2 and "Traceback" not in done.stderr
     assert "log in with `hf auth login`" in done.stderr
     assert hub.commits == {}
 
 
-def test_a_version_is_tagged_again_if_that_failed(hub: Hub, tmp_path: Path, grids: Path) -> None:
+def test_a_version_is_tagged_again_if_that_failed(hub: Hub, warm: Calls, grids: Path) -> None:
     hub.broken = "/tag/"
-    done = publish(hub, tmp_path, grids)
-    assert done.returncode == 2 and "The Hub returned an error" in done.stderr, done.stderr
+    code, said = publish(warm, grids)
+    assert code == 2 and "The Hub returned an error" in said, said
     hub.broken = None
-    assert publish(hub, tmp_path, grids).returncode == 0
+    assert publish(warm, grids)[0] == 0
     assert set(hub.tags[REPOSITORY]) == {"v1.0.0"}
 
 
@@ -153,34 +176,34 @@ def test_a_version_is_tagged_again_if_that_failed(hub: Hub, tmp_path: Path, grid
     ],
 )
 def test_a_broken_step_gets_one_sentence(
-    hub: Hub, tmp_path: Path, grids: Path, broken: str, answer: tuple[int, bytes], sentence: str
+    hub: Hub, warm: Calls, grids: Path, broken: str, answer: tuple[int, bytes], sentence: str
 ) -> None:
     hub.broken, hub.answer = broken, answer
-    done = publish(hub, tmp_path, grids)
-    assert done.returncode == 2 and "Traceback" not in done.stderr
-    assert sentence in done.stderr
+    code, said = publish(warm, grids)
+    assert code == 2 and "Traceback" not in said
+    assert sentence in said
     assert not any(hub.commits.values()) and not any(hub.tags.values())
 
 
-def test_files_of_an_earlier_version_are_taken_away(hub: Hub, tmp_path: Path, grids: Path) -> None:
+def test_files_of_an_earlier_version_are_taken_away(hub: Hub, warm: Calls, grids: Path) -> None:
     stale = {"manifest.json": b"{}", "standard/train-00000-of-00002.parquet": b"old", ".gitattributes": b"x"}
     hub.commits[REPOSITORY], hub.tags[REPOSITORY] = [(stale, "first")], {"v0": 0}
-    assert publish(hub, tmp_path, grids).returncode == 0
+    assert publish(warm, grids)[0] == 0
     files, _ = hub.commits[REPOSITORY][1]
     assert set(files) == {*Manifest.read(grids).files, "manifest.json", ".gitattributes"}
     assert hub.commits[REPOSITORY][0] == (stale, "first")
 
 
-def test_a_repository_without_a_commit_has_no_files(hub: Hub, tmp_path: Path, grids: Path) -> None:
+def test_a_repository_without_a_commit_has_no_files(hub: Hub, warm: Calls, grids: Path) -> None:
     hub.broken, hub.answer = "/tree/", (404, b'{"error": "none"}')
-    assert publish(hub, tmp_path, grids).returncode == 0
+    assert publish(warm, grids)[0] == 0
     assert set(hub.commits[REPOSITORY][0][0]) == {*Manifest.read(grids).files, "manifest.json"}
 
 
-def test_what_is_no_data_set_is_not_taken_away(hub: Hub, tmp_path: Path, grids: Path) -> None:
+def test_what_is_no_data_set_is_not_taken_away(hub: Hub, warm: Calls, grids: Path) -> None:
     hub.commits[REPOSITORY], hub.tags[REPOSITORY] = [({"thesis.pdf": b"x"}, "first")], {}
-    done = publish(hub, tmp_path, grids)
-    assert done.returncode == 2 and f"{REPOSITORY} contains thesis.pdf and is not an" in done.stderr
+    code, said = publish(warm, grids)
+    assert code == 2 and f"{REPOSITORY} contains thesis.pdf and is not an" in said
     assert len(hub.commits[REPOSITORY]) == 1
 
 
@@ -195,8 +218,8 @@ def test_a_name_that_the_hub_does_not_take(grids: Path, name: str) -> None:
             nsl_bench.load(f"{name}@v1")
 
 
-def test_a_spoiled_data_set_is_not_published(hub: Hub, tmp_path: Path, copied: Path) -> None:
+def test_a_spoiled_data_set_is_not_published(hub: Hub, warm: Calls, copied: Path) -> None:
     (copied / "README.md").write_text("Better.")
-    done = publish(hub, tmp_path, copied)
-    assert done.returncode == 2 and "was edited after it was generated" in done.stderr
+    code, said = publish(warm, copied)
+    assert code == 2 and "was edited after it was generated" in said
     assert hub.requests == []
