@@ -18,7 +18,7 @@ from nsl_bench.errors import UserError
 from nsl_bench.las.checks import check_task
 from nsl_bench.las.language_bias import LARGEST
 from nsl_bench.las.semantics.verification import is_small
-from nsl_bench.las.tabular import solve_by_tables, tabular_tier
+from nsl_bench.las.tabular import Unproven, better, solve_by_tables, tabular_tier
 from nsl_bench.las.task import NOT_FOUND, LasTask, Progress, Solution, Tier
 
 if TYPE_CHECKING:
@@ -275,6 +275,7 @@ def _search(task: LasTask, way: _Way, tell: Tell) -> Solution:
     tier = tabular_tier(task)
     tell(f"tier {tier}, {len(task.examples)} examples")
     early.enter(tier)
+    first: Solution | None = None
     try:
         found = early.better(solve_by_tables(task, budget, _within_cost(task, tell)))
         if task.bias.max_cost is not None and found.cost > task.bias.max_cost:
@@ -285,7 +286,13 @@ def _search(task: LasTask, way: _Way, tell: Tell) -> Solution:
     except Undecided as reason:
         timed_out = isinstance(reason, Expired) and budget.expired()
         why = "" if timed_out else f"Tier {tier} does not apply: {reason}."
-    return _by_clingo(task, way._replace(first_tier="C"), why, early, tell)
+        first = reason.found if isinstance(reason, Unproven) else None
+    solution = _by_clingo(task, way._replace(first_tier="C"), why, early, tell)
+    most = task.bias.max_cost
+    if first is None or solution.status != "feasible" or (most is not None and first.cost > most):
+        return solution
+    bound = max(first.bound, solution.bound)
+    return replace(better(first, solution), bound=bound, tiers=solution.tiers)
 
 
 def _within_cost(task: LasTask, tell: Tell) -> Tell:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,10 +25,13 @@ from nsl_bench.las.tables.columns import Columns
 from nsl_bench.las.tables.conditions import Target, choice_atom, targets
 from nsl_bench.las.tables.formulas import Formula, assign, demands, evaluate
 from nsl_bench.las.tables.grounding import ground
-from nsl_bench.las.tables.literals import Vocabulary
+from nsl_bench.las.tables.literals import Made, Vocabulary
 from nsl_bench.las.task import LasTask, Solution, Tier, uncoverable
 
-__all__ = ["solve_by_tables", "tabular_tier"]
+if TYPE_CHECKING:
+    from nsl_bench.las.bias.sight import Sight
+
+__all__ = ["Unproven", "better", "solve_by_tables", "tabular_tier"]
 
 Tell = Callable[[Callable[[], Solution | None]], None]
 
@@ -34,6 +39,8 @@ _MOST_BRANCHES = 64
 _ENUMERATION_SHARE = 0.7
 _RELAXED_SHARE = 0.5
 """Of the time that is left, which a search without the constraints of `#bias` may take."""
+_WHOLE_SHARE = 0.8
+"""Likewise, one that keeps the best rule of each shape that the constraints tell apart."""
 
 
 def tabular_tier(task: LasTask) -> Tier:
@@ -56,20 +63,71 @@ def solve_by_tables(task: LasTask, budget: Budget, tell: Tell = lambda answer: N
 
     Raises:
         Undecided: the task is not one for tables, or they do not fit into time or memory.
+        Unproven: another tier may know of a better answer than what was found.
         UserError: background or contexts cannot be grounded.
     """
-    search = _TabularSearch(task, budget, tell)
-    try:
-        return search.solve()
-    except Undecided:
-        bias = None if search.adds_up else unconstrained(task.bias)
-        if bias is None or budget.expired():
-            raise
-        relaxed = replace(task, bias=bias)
-        found = _TabularSearch(relaxed, budget.before(_RELAXED_SHARE), tell, task.bias).solve()
-        if found.status == "feasible":
-            raise
+    bias = unconstrained(task.bias)
+    if bias is None or not _has_own_variables(task.bias):
+        search = _TabularSearch(task, budget, tell)
+        try:
+            return search.solve()
+        except Undecided:
+            if bias is None or search.adds_up or budget.expired():
+                raise
+    return _relaxed(task, bias, budget, tell)
+
+
+def _relaxed(task: LasTask, bias: LanguageBias, budget: Budget, tell: Tell) -> Solution:
+    """The best answer by first heeding no constraints, then, if that breaks one, all.
+
+    Args:
+        task: the task.
+        bias: its bias without constraints.
+        budget, tell: see `solve_by_tables`.
+    """
+    relaxed = replace(task, bias=bias)
+    search = _TabularSearch(relaxed, budget.before(_RELAXED_SHARE), tell, task.bias)
+    found = search.solve()
+    if found.status != "feasible" or budget.expired():
         return found
+    if bias.ground_without_replacement:
+        raise Unproven("#bias prices rules as a whole", found)
+    try:
+        whole = search.solve_whole(budget.before(_WHOLE_SHARE))
+    except Undecided as reason:
+        raise Unproven(str(reason), found) from None
+    if whole.status == "feasible":
+        whole = replace(better(found, whole), bound=max(found.bound, whole.bound))
+    if whole.status == "feasible" and not budget.expired():
+        raise Unproven("#bias prices rules as a whole", whole)
+    return whole
+
+
+def _has_own_variables(bias: LanguageBias) -> bool:
+    """Whether bodies may have variables besides the head's."""
+    fewest = min(
+        (len({p.type for p in head.atom.placeholders if p.kind == "var"}) for head in bias.heads), default=0
+    )
+    with_variables = any(p.kind == "var" for mode in bias.literals for p in mode.literal.placeholders)
+    return with_variables and bias.max_variables > fewest
+
+
+class Unproven(Undecided):
+    """There is an answer, and others may have a better one.
+
+    Attributes:
+        found: the answer.
+    """
+
+    def __init__(self, reason: str, found: Solution) -> None:
+        super().__init__(reason)
+        self.found = found
+
+
+def better(one: Solution, other: Solution) -> Solution:
+    """The answer of less score, the first of equal ones."""
+    scores = [math.inf if each.score is None else each.score for each in (one, other)]
+    return other if scores[1] < scores[0] else one
 
 
 @dataclass
@@ -127,6 +185,7 @@ class _TabularSearch:
 
     def __init__(self, task: LasTask, budget: Budget, tell: Tell, strict: LanguageBias | None = None) -> None:
         self._task = task
+        self._made: Made | None = None if strict is None else {}
         self._strict = strict
         self.adds_up = True
         self._budget = budget
@@ -152,32 +211,46 @@ class _TabularSearch:
             raise Undecided("constraints may be learned, and there are negative examples")
         columns = Columns.of(task.examples)
         budget.check()
-        grounding = ground(task, columns, self._given, budget)
+        self._grounding = ground(task, columns, self._given, budget)
         self._lap("grounding")
         budget.pause()
-        branches = self._branches(targets(task, grounding, len(self._given), budget))
-        self._cells = Cells([branch.targets for branch in branches], columns.words, columns.n)
+        self._goals = self._branches(targets(task, self._grounding, len(self._given), budget))
+        self._cells = Cells([branch.targets for branch in self._goals], columns.words, columns.n)
         budget.check()
-        self._vocabulary = Vocabulary(task, grounding, budget, self._cells.interest)
+        self._tell(partial(self._empty, self._goals))
+        return self._solved(None, None)
+
+    def solve_whole(self, budget: Budget) -> Solution:
+        """The best answer that the strict bias allows, by the best rules of each shape that it sees."""
+        from nsl_bench.las.bias.sight import Sight
+
+        assert self._strict is not None
+        self._budget = budget
+        return self._solved(Sight(self._strict.scoring), self._strict)
+
+    def _solved(self, sight: Sight | None, strict: LanguageBias | None) -> Solution:
+        """The best answer, by rules that a bias allows; its constraints tell apart what `sight` says."""
+        budget, branches = self._budget, self._goals
+        interest = self._cells.interest
+        self._vocabulary = Vocabulary(self._task, self._grounding, budget, interest, sight, self._made)
         forms = head_forms(self._vocabulary, self._cells)
         self._lap("conditions")
         budget.pause()
-        self._tell(partial(self._empty, branches))
         self._bodies = Bodies(self._vocabulary, budget, _ENUMERATION_SHARE)
         self.adds_up = self._vocabulary.additive
         self._lap("tables")
-        self._rules = candidates(self._bodies, forms, self._cells)
+        self._rules = candidates(self._bodies, forms, self._cells, strict)
         if len(branches) == 1:
             self._rules += given_candidates(self._given, self._cells)
         self._lap("enumeration")
         self._statistics.update(
-            examples=len(task.examples),
-            contexts=columns.n,
+            examples=len(self._task.examples),
+            contexts=self._grounding.columns.n,
             evaluated=self._bodies.evaluated,
             distinct=len(self._rules),
         )
         best = self._choose(branches)
-        if self._strict is not None:
+        if self._strict is not None and strict is None:
             best = self._allowed(best, branches, self._strict)
         self._lap("choice")
         found = self._solution(best)

@@ -98,8 +98,9 @@ class Flavour:
     thresholds: float = 0.0
 
 
-CLOSED = tuple(sorted(set(BACKGROUND) - OPEN - {"greater", "less", "above"}))
-ALL = tuple(sorted(set(BACKGROUND) - {"greater", "less", "above"}))
+COMPARISONS = ("above", "greater", "le", "less", "mid")
+CLOSED = tuple(sorted(set(BACKGROUND) - OPEN - set(COMPARISONS)))
+ALL = tuple(sorted(set(BACKGROUND) - set(COMPARISONS)))
 FED = ("derived", "classical_head", "constraint", "aggregate", "classical", "derives_head", *FEEDING)
 FLAVOURS = {
     "observational": Flavour(),
@@ -174,7 +175,7 @@ FLAVOURS = {
     "given_many": Flavour(pieces=("derived", "feeding", "count"), given=1.0, examples=(65, 80), target=0.5),
     "replacement": Flavour(replacement=1.0, body=(1, 3), modes=(1, 3), variables=(1, 3), target=0.7),
     "thresholds": Flavour(
-        pieces=("greater", "less", "above", "derived", "constraint"),
+        pieces=(*COMPARISONS, "derived", "constraint"),
         examples=(3, 10),
         contexts=(1, 4),
         roles=("a", "e", "c", "o", "b", "x"),
@@ -198,7 +199,7 @@ FLAVOURS = {
         replacement=0.0,
     ),
     "thresholds_tied": Flavour(
-        pieces=("greater", "less"),
+        pieces=("greater", "less", "le", "mid"),
         examples=(2, 8),
         contexts=(1, 3),
         roles=("a", "e", "c"),
@@ -215,7 +216,7 @@ FLAVOURS = {
         replacement=0.0,
     ),
     "thresholds_many": Flavour(
-        pieces=("greater", "less", "above"),
+        pieces=COMPARISONS,
         examples=(65, 90),
         contexts=(1, 5),
         roles=("a", "e", "c"),
@@ -354,7 +355,7 @@ class _Maker:
         shape, types = self._named(ROLES[role][0]), ROLES[role][1]
         places = []
         for place, kind in enumerate(types):
-            compared = role in COMPARED and place == len(types) - 1
+            compared = role in COMPARED and place >= min(1, len(types) - 1)
             form = "const" if self._chance(0.9 if compared else const) else "var"
             if bounded and kind == "n" and self._chance(bounded):
                 form = "num_var"

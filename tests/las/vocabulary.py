@@ -49,6 +49,8 @@ ROLES: dict[str, tuple[str, tuple[str, ...]]] = {
     "gt": ("{gt}({{}},{{}})", ("n", "n")),
     "lt": ("{lt}({{}},{{}})", ("n", "n")),
     "above": ("{above}({{}},{{}})", ("n", "n")),
+    "le": ("{le}({{}},{{}})", ("n", "n")),
+    "mid": ("{mid}({{}},{{}},{{}})", ("n", "n", "n")),
     "over": ("{over}({{}})", ("n",)),
 }
 """Each role's atom, with the types of its arguments."""
@@ -65,6 +67,12 @@ BACKGROUND: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
     ),
     "greater": ("{gt}({X},{Y}) :- {n}({X}), {n}({Y}), {X} > {Y}.", ("gt", "gt"), ()),
     "less": ("{lt}({X},{Y}) :- {n}({X}), {n}({Y}), {X} < {Y}.", ("lt", "lt"), ()),
+    "le": ("{le}({X},{Y}) :- {n}({X}), {n}({Y}), {X} <= {Y}.", ("le", "le"), ()),
+    "mid": (
+        "{mid}({X},{Y},{Z}) :- {n}({X}), {n}({Y}), {n}({Z}), {Y} <= {X}, {X} <= {Z}.",
+        ("mid", "mid"),
+        (),
+    ),
     "above": (
         "{above}({X},{Y}) :- {e}({X},{Z}), {n}({Y}), {Z} > {Y}. {over}({Y}) :- {a}({X}), {n}({Y}), {X} > {Y}.",
         ("above", "over"),
@@ -109,8 +117,8 @@ BACKGROUND: dict[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
 }
 """Pieces of background knowledge: text, the roles that bodies may use, the roles that examples may ask for."""
 
-COMPARED = ("gt", "lt", "above", "over")
-"""The roles whose last argument is mostly a constant."""
+COMPARED = ("gt", "lt", "le", "mid", "above", "over")
+"""The roles whose last arguments are mostly constants."""
 
 OPEN = {
     *("choice", "bounded_choice", "choice_on_context", "choice_on_learned", "even_loop", "odd_loop"),
@@ -249,6 +257,17 @@ TIED = [
         ":- in_body({lt}(_,2)).",
         "t(V) :- in_body({a}(V)). t(V) :- in_body({e}(V,_)). :- in_body({lt}(V,_)), not t(V).",
         ":- in_body({gt}(_,1)), not in_body({lt}(_,3)).",
+        ":- in_body({gt}(V,X)), in_body({gt}(W,Y)), (V,X) != (W,Y).",
+        ":- in_body({gt}(V,X)), in_body({gt}(W,Y)), X != Y.",
+        ":- in_body({gt}(V,_)), in_body({lt}(V,_)).",
+        ":- in_body({lt}(V,_)), not in_body({gt}(V,_)).",
+        ":- in_body({e}(_,V)), not in_body({gt}(V,_)), not in_body({lt}(V,_)).",
+        ":- not in_body({gt}(_,_)), in_body({a}(_)).",
+        ":- #count {{ X : in_body(X) }} > 2. :- #count {{ X,V : in_body({lt}(V,X)) }} > 1.",
+        ":- #count {{ X : in_body({gt}(_,X)) }} > 1. :- #count {{ X : in_body(X) }} < 2.",
+        "has :- in_body({gt}(_,_)). has :- in_body({le}(_,_)). :- not has, in_head({h}(_)).",
+        ":- in_body({le}(V,X)), in_body({gt}(V,X)). :- in_body({mid}(_,X,X)).",
+        ":- in_head({h}(V)), in_body(neg({lt}(V,2))), not in_body({gt}(V,1)).",
     )
 ]
 """Biases whose constraints join literals that compare with constants."""

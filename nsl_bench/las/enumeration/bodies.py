@@ -23,13 +23,15 @@ from nsl_bench.las.enumeration.building_blocks import (
     limited_modes,
     placed_view,
 )
-from nsl_bench.las.enumeration.components import Body, Joining, Unprofitable, distinct
+from nsl_bench.las.enumeration.components import Body, Component, Joining, Unprofitable, distinct
 from nsl_bench.las.enumeration.conjunctions import Conjunction, Relevance
 from nsl_bench.las.enumeration.resources import Limits, Resources
 from nsl_bench.las.enumeration.search import Search
 from nsl_bench.las.enumeration.stars import leaf_types, stars
+from nsl_bench.las.tables.body_literals import BodyLiteral
 from nsl_bench.las.tables.columns import Bits
-from nsl_bench.las.tables.literals import BodyLiteral, Vocabulary
+from nsl_bench.las.tables.dominance import undominated
+from nsl_bench.las.tables.literals import Vocabulary
 
 __all__ = ["Bodies"]
 
@@ -65,7 +67,6 @@ class Bodies:
         most = {lit.mode.mode: lit.mode.recall or 0 for lit in self.literals if lit.mode.recall is not None}
         self.limits = Limits(bias.max_variables, bias.body_limit, tuple(most[mode] for mode in modes), budget)
         self.evaluated = 0
-        self.complete = True
         self.failure = ""
         self.nothing = Resources(0, 0, 0, (0,) * len(modes))
         distinct_atoms = vocabulary.without_replacement
@@ -74,7 +75,9 @@ class Bodies:
             raise Undecided("a predicate with and without variables, without replacement")
         types = {kind for literal in self.literals for kind in literal.types}
         unguarded = frozenset(kind for kind in types if not vocabulary.domain(kind).guarded)
-        self._maker = BlockMaker(self.literals, vocabulary.columns.full, unguarded)
+        self._sighted = vocabulary.sight is not None
+        self._maker = BlockMaker(self.literals, vocabulary.columns.full, unguarded, self._sighted)
+        self.complete = vocabulary.has_witnesses(self.literals)
         self._singles = self._maker.of_literals(bias.max_variables, without_replacement=distinct_atoms)
 
     def bodies(
@@ -98,7 +101,9 @@ class Bodies:
             positions = np.flatnonzero(found)
             return unprofitable(positions, found[positions], cost)
 
-        def search(types: tuple[str, ...], bounds: Limits, where: Relevance | None) -> list[Body]:
+        def search(
+            types: tuple[str, ...], bounds: Limits, where: Relevance | None, blocks: Blocks = blocks
+        ) -> list[Body]:
             found = Search(vocabulary, blocks, types, bounds, loses, where)
             bodies = [self._body(each, blocks.items, relevance) for each in found.run() if not each.unbound]
             self._account(found)
@@ -107,20 +112,21 @@ class Bodies:
         ground = [Conjunction((), ((i, ()),), b.used, b.table, frozenset()) for i, b in enumerate(grounded)]
         closed = [self._body(each, grounded, relevance) for each in ground]
         spare = limits.variables - len(head_types)
-        closed += search((), limits._replace(variables=spare), None)
+        closed += search((), limits._replace(variables=spare), None, self._elsewhere(head_types, blocks))
         guarded = all(vocabulary.domain(kind).guarded for kind in head_types)
-        if head_types and (spare or not guarded or vocabulary.without_replacement):
+        linked = spare and any(len(block.types) > 1 for block in blocks.items)
+        if head_types and (linked or not guarded or vocabulary.without_replacement):
             attached = search(head_types, limits, relevance)
         else:
             attached = [self._everywhere(head_types, relevance)]
             placed = self._placed(head_types, blocks.items)
-            closed += [self._body(each, blocks.items, relevance) for each in placed]
+            closed += [self._body(each, blocks.items, relevance, shared=len(head_types)) for each in placed]
         joining = Joining(
             distinct(closed, limits),
             limits,
             relevance,
             unprofitable,
-            redundancy=not vocabulary.without_replacement,
+            redundancy=not vocabulary.without_replacement and not self._sighted,
         )
         joined = joining.run(attached)
         self.evaluated += joining.evaluated
@@ -146,7 +152,8 @@ class Bodies:
         parts = [Conjunction((), ((i, ()),), b.used, b.table, frozenset()) for i, b in enumerate(ground)]
         found = [self._body(each, ground, relevance) for each in parts]
         placed = self._placed(head_types, with_variables, mirrored=True)
-        return [*found, *(self._body(each, with_variables, relevance) for each in placed)]
+        shared = len(head_types)
+        return [*found, *(self._body(each, with_variables, relevance, shared=shared) for each in placed)]
 
     def _blocks(self, head_types: tuple[str, ...]) -> tuple[list[BuildingBlock], Blocks]:
         """Literals and stars that vary and have no variables, and those that have some."""
@@ -158,15 +165,36 @@ class Bodies:
             around = Blocks.of([block for block in self._singles if leaf in block.types], self.literals)
             found += stars(self.vocabulary, leaf, around, self._maker, self.limits, self._account)
         found = cheapest(found, self.limits)
+        found = self._undominated(found) if leaves else found
         self.complete &= not self.limits.budget.expired()
-        grounded = [block for block in found if not block.types and block.varies]
+        grounded = [block for block in found if not block.types and (block.varies or self._sighted)]
         found = [block for block in found if block.types]
         return grounded, Blocks.of(found, self.literals)
+
+    def _elsewhere(self, head_types: tuple[str, ...], blocks: Blocks) -> Blocks:
+        """The blocks for bodies without the head's variables, which may be about other values than these.
+
+        Where a type never has two members, a second variable of it says what the head's would say.
+        """
+        alone = self.vocabulary.single & set(head_types)
+        if not alone:
+            return blocks
+        return Blocks.of([each for each in blocks.items if alone.isdisjoint(each.types)], self.literals)
+
+    def _undominated(self, blocks: list[BuildingBlock]) -> list[BuildingBlock]:
+        """The blocks without those that another one of the same places makes superfluous."""
+        interest = self.vocabulary.interest
+        if interest is None:
+            return blocks
+        kinds = [(block.types, block.binds, block.shape) for block in blocks]
+        prices = [(*self.limits.key(block.used), block.used.literals) for block in blocks]
+        kept = undominated(kinds, [block.table for block in blocks], prices, interest)
+        return [blocks[i] for i in kept]
 
     def _placed(
         self, head_types: tuple[str, ...], blocks: Sequence[BuildingBlock], *, mirrored: bool = False
     ) -> Iterator[Conjunction]:
-        """Each block on each choice of the head's variables, where a rule may have no others.
+        """Each block on each choice of the head's variables, where none links these with others.
 
         Args:
             head_types: their types.
@@ -178,7 +206,8 @@ class Bodies:
             options = [[v for v, own in enumerate(head_types) if own == kind] for kind in block.types]
             for variables in itertools.product(*options):
                 backwards = block.symmetric and variables[0] > variables[-1] and not mirrored
-                if len(set(variables)) < len(variables) or block.used.variables or backwards:
+                crowded = len(head_types) + block.used.variables > self.limits.variables
+                if len(set(variables)) < len(variables) or crowded or backwards:
                     continue
                 view = placed_view(block.table, variables, len(head_types))
                 holds = np.broadcast_to(view, (*sizes, view.shape[-1]))
@@ -190,14 +219,21 @@ class Bodies:
         guard = np.broadcast_to(self.vocabulary.guard(head_types), relevance.cells.shape)
         return self._body(Conjunction(head_types, (), used, guard, frozenset()), (), relevance)
 
-    def _body(self, conjunction: Conjunction, blocks: Sequence[BuildingBlock], relevance: Relevance) -> Body:
-        """The conjunction with a variable of its own for each leaf."""
+    def _body(
+        self,
+        conjunction: Conjunction,
+        blocks: Sequence[BuildingBlock],
+        relevance: Relevance,
+        *,
+        shared: int = 0,
+    ) -> Body:
+        """The conjunction with a variable of its own for each leaf, beside `shared` ones of the head."""
         types = list(conjunction.types)
         parts: list[Part] = []
         for index, variables in conjunction.placements:
             leaf = len(types)
             for literal, places in blocks[index].parts:
-                parts.append((literal, tuple(leaf if p == LEAF else variables[p] for p in places)))
+                parts.append((literal, tuple(shared + leaf if p == LEAF else variables[p] for p in places)))
                 for place, kind in zip(places, self.literals[literal].types, strict=True):
                     if place == LEAF and len(types) == leaf:
                         types.append(kind)
@@ -207,7 +243,12 @@ class Bodies:
             families = {family for family in found if family is not None}
         holds = relevance.restrict(conjunction.projection)
         where = np.flatnonzero(holds)
-        return Body(where, holds[where], conjunction.used, tuple(parts), tuple(types), frozenset(families))
+        shape: tuple[Component, ...] = ()
+        if self._sighted:
+            seen = sorted((blocks[i].shape, variables) for i, variables in conjunction.placements)
+            shape = ((shared, conjunction.types, tuple(seen)),)
+        own = tuple(parts), tuple(types), frozenset(families)
+        return Body(where, holds[where], conjunction.used, *own, shared, shape)
 
     def _account(self, search: Search) -> None:
         self.evaluated += search.evaluated

@@ -5,17 +5,18 @@ A block is a Boolean table over its variables. Bodies are conjunctions of blocks
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from nsl_bench.las.bits import digest
 from nsl_bench.las.enumeration.resources import Limits, Resources, covers
+from nsl_bench.las.tables.body_literals import BodyLiteral, patterns
 from nsl_bench.las.tables.columns import Bits
-from nsl_bench.las.tables.literals import BodyLiteral, patterns
 
 __all__ = [
     "LEAF",
@@ -24,16 +25,23 @@ __all__ = [
     "BuildingBlock",
     "Part",
     "Placement",
+    "Shape",
     "cheapest",
+    "counted",
     "limited_modes",
     "placed_view",
 ]
+
+_Seen = TypeVar("_Seen")
 
 LEAF = -1
 _NAMED = 64
 
 Part = tuple[int, tuple[int, ...]]
 """A literal (its index) and the variable at each of its places; `LEAF` stands for a star's leaf variable."""
+
+Shape = tuple[tuple[int, tuple[int, ...]], ...]
+"""What constraints see of literals: the kind of each (`BodyLiteral.kind`) and its variables, in order."""
 
 Placement = tuple[int, tuple[int, ...]]
 """A block (its index) and the variable at each of its places."""
@@ -51,6 +59,7 @@ class BuildingBlock(NamedTuple):
         varies: its truth differs from column to column.
         binds: places that a positive literal of it makes safe and no type guard does.
         family: predicate and sign of a single literal, where equal ground literals are ruled out.
+        shape: what constraints see of its parts, where rules are held to some: kinds and places.
     """
 
     types: tuple[str, ...]
@@ -61,6 +70,7 @@ class BuildingBlock(NamedTuple):
     varies: bool
     binds: frozenset[int]
     family: tuple[str, int, bool] | None = None
+    shape: Shape = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,11 +117,13 @@ class BlockMaker(NamedTuple):
         literals: what parts are indices into.
         full: uint64 [words], all columns.
         unguarded: types whose variables only positive literals make safe.
+        sighted: blocks have shapes.
     """
 
     literals: Sequence[BodyLiteral]
     full: Bits
     unguarded: frozenset[str]
+    sighted: bool = False
 
     def make(
         self, types: tuple[str, ...], table: Bits, parts: tuple[Part, ...], used: Resources
@@ -126,7 +138,11 @@ class BlockMaker(NamedTuple):
         )
         exchangeable = len(types) == 2 and types[0] == types[1] and len(binds) != 1
         symmetric = exchangeable and np.array_equal(table, np.swapaxes(table, 0, 1))
-        return BuildingBlock(types, table, parts, used, symmetric, _varies(table, self.full), binds)
+        varies = _varies(table, self.full)
+        if not self.sighted:
+            return BuildingBlock(types, table, parts, used, symmetric, varies, binds)
+        shape = tuple(sorted((self.literals[i].kind, variables) for i, variables in parts))
+        return BuildingBlock(types, table, parts, used, False, varies, binds, None, shape)
 
     def of_literals(self, most_variables: int, *, without_replacement: bool = False) -> list[BuildingBlock]:
         """One block for each literal and each way in which its places may share variables.
@@ -198,6 +214,15 @@ def placed_view(table: Bits, variables: tuple[int, ...], n: int) -> Bits:
     return transposed.reshape(*(sizes.get(v, 1) for v in range(n)), table.shape[-1])
 
 
+def counted(shape: Sequence[_Seen]) -> tuple[tuple[_Seen, ...], tuple[int, ...]]:
+    """The different members of a sorted shape, and how often each is there.
+
+    A body of the same members is allowed if another one is that has none of them less often.
+    """
+    found = Counter(shape)
+    return tuple(found), tuple(found.values())
+
+
 def cheapest(blocks: Iterable[BuildingBlock], limits: Limits) -> list[BuildingBlock]:
     """The blocks without those whose table another one has, with the same safety, at no higher price.
 
@@ -215,8 +240,9 @@ def cheapest(blocks: Iterable[BuildingBlock], limits: Limits) -> list[BuildingBl
         if block.family is not None:
             kept.append(block)
             continue
-        known = best.setdefault((block.types, block.binds, _name(block.table)), [])
-        weight = limits.key(block.used)
+        seen, counts = counted(block.shape)
+        known = best.setdefault((block.types, block.binds, _name(block.table), seen), [])
+        weight = (*limits.key(block.used), *counts)
         if not any(covers(other, weight) for other in known):
             known.append(weight)
             kept.append(block)

@@ -16,8 +16,8 @@ from nsl_bench.las.enumeration.cells import Cells, bits_of
 from nsl_bench.las.enumeration.components import Body
 from nsl_bench.las.enumeration.conjunctions import Positions, Relevance
 from nsl_bench.las.enumeration.heads import HeadForm
-from nsl_bench.las.enumeration.rules import Rule
-from nsl_bench.las.language_bias import WeightedRule
+from nsl_bench.las.enumeration.rules import Rule, priced_parts
+from nsl_bench.las.language_bias import LanguageBias, WeightedRule
 from nsl_bench.las.tables.columns import Bits, pack
 from nsl_bench.las.tables.conditions import choice_atom
 
@@ -49,13 +49,16 @@ class Candidate(NamedTuple):
         return self.rows[word], 64 * self.words[word] + bit
 
 
-def candidates(bodies: Bodies, forms: Sequence[HeadForm], cells: Cells) -> list[Candidate]:
+def candidates(
+    bodies: Bodies, forms: Sequence[HeadForm], cells: Cells, strict: LanguageBias | None = None
+) -> list[Candidate]:
     """One candidate, the cheapest, for each set of cells that some rule fills and that may pay.
 
     Args:
         bodies: makes the bodies for a head's variables.
         forms: the heads.
         cells: the cells that targets ask about.
+        strict: a bias that forbids some of the rules; the bodies have the shapes that it tells apart.
 
     Raises:
         Undecided: see `Bodies.bodies`.
@@ -64,6 +67,19 @@ def candidates(bodies: Bodies, forms: Sequence[HeadForm], cells: Cells) -> list[
     for form in forms:
         by_types.setdefault(form.types, []).append(form)
     best: dict[tuple[bytes, bytes], Candidate] = {}
+    forbidden: dict[tuple[str, object], bool] = {}
+
+    def is_forbidden(rule: Rule, shape: object) -> bool:
+        head, body = priced_parts(rule, bodies.literals)
+        found = forbidden.get((head or "", shape))
+        if found is None:
+            assert strict is not None
+            from nsl_bench.las.bias.costs import rule_costs
+
+            found = rule_costs(strict, [(head, body)], bodies.budget) == [None]
+            forbidden[head or "", shape] = found
+        return found
+
     for types, group in sorted(by_types.items()):
         relevance = _relevance(group, cells)
         gains = [_Gain(form, cells, relevance) for form in group]
@@ -81,6 +97,8 @@ def candidates(bodies: Bodies, forms: Sequence[HeadForm], cells: Cells) -> list[
                 known = best.get(key)
                 if known is None or (cost, len(body.parts)) < (known.rule.cost, len(known.rule.parts)):
                     rule = Rule(cost, form, body.parts, body.types)
+                    if strict is not None and is_forbidden(rule, body.shape):
+                        continue
                     best[key] = Candidate(rule, gain.rows[at], gain.words[at], fills)
     return list(best.values())
 

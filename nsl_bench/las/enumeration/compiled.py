@@ -66,7 +66,8 @@ def make_tables(
     """
     tables = Tables(vocabulary, blocks, fixed, limits, relevance)
     spare = max(0, limits.variables - len(fixed))
-    widest = max((tables.volume([kind]) for kind in blocks.types), default=0) // tables.volume([])
+    several = blocks.types - vocabulary.single
+    widest = max((tables.volume([kind]) for kind in several), default=0) // tables.volume([])
     large = tables.volume(fixed) * widest**spare > _COMPILED_BYTES
     if not large or vocabulary.without_replacement or limits.budget.room() <= _COMPILER_BYTES:
         return tables, ""

@@ -64,6 +64,7 @@ class Conjunction(NamedTuple):
         projection: uint64 [sizes of fixed variables..., words]: where it holds.
         unbound: variables without type guard that no positive literal binds yet.
         key: equal for conjunctions that behave alike in all rules.
+        counts: how often it has each member of its shape; what has more of one may be forbidden.
     """
 
     types: tuple[str, ...]
@@ -72,3 +73,4 @@ class Conjunction(NamedTuple):
     projection: Bits
     unbound: frozenset[int]
     key: tuple[object, ...] = ()
+    counts: tuple[int, ...] = ()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -124,6 +124,13 @@ class Tables:
             projections.append(np.bitwise_or.reduce(table, axis=axes) if axes else table)
         projection = projections[0] if len(projections) == 1 else np.concatenate(projections, axis=-1)
         return projection, [] if digest is None else digest.under(extension.orders)
+
+    def tested(
+        self, types: Sequence[str], placements: Sequence[Placement], tests: Iterable[int]
+    ) -> list[Bits]:
+        """The table of placed blocks with each of some blocks of the first variable alone."""
+        table = self._table(types, placements, slice(None))
+        return [table & self._view((index, (0,)), len(types)) for index in tests]
 
     def without_first(self, types: tuple[str, ...], placements: Sequence[Placement]) -> Bits:
         """uint64 [sizes[1:]..., words]: where some value of the first variable makes the blocks hold.

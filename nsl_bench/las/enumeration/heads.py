@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from nsl_bench.las.enumeration.cells import Cells
 from nsl_bench.las.language_bias import ModeAtom
-from nsl_bench.las.tables.literals import Vocabulary, patterns
+from nsl_bench.las.tables.body_literals import patterns
+from nsl_bench.las.tables.literals import Vocabulary
 from nsl_bench.las.terms import atom_text
 
 __all__ = ["HeadForm", "head_forms"]

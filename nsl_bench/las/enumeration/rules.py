@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from nsl_bench.las.enumeration.building_blocks import Part
 from nsl_bench.las.enumeration.heads import HeadForm
-from nsl_bench.las.tables.literals import BodyLiteral, Vocabulary
+from nsl_bench.las.tables.body_literals import BodyLiteral
+from nsl_bench.las.tables.literals import Vocabulary
 from nsl_bench.las.thresholds import priced, spelled
 
 if TYPE_CHECKING:

@@ -9,21 +9,24 @@ from __future__ import annotations
 
 import heapq
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 
 from nsl_bench.budget import Undecided
-from nsl_bench.las.enumeration.building_blocks import Blocks, BuildingBlock, Placement
-from nsl_bench.las.enumeration.canonical import Renamings
+from nsl_bench.las.enumeration.building_blocks import Blocks, BuildingBlock, Placement, Shape, counted
+from nsl_bench.las.enumeration.canonical import Order, Renamings
 from nsl_bench.las.enumeration.compiled import make_tables
 from nsl_bench.las.enumeration.conjunctions import Conjunction, Relevance
 from nsl_bench.las.enumeration.evaluation import Extension
 from nsl_bench.las.enumeration.resources import Limits, Resources, covers
 from nsl_bench.las.tables.columns import Bits
+from nsl_bench.las.tables.dominance import undominated
 from nsl_bench.las.tables.literals import Vocabulary
 
 __all__ = ["Search"]
 
 _MOST_STATES = 400_000
+_MOST_BYTES = 1 << 24
+"""Tables of tests that are compared at a time."""
 _WATCHED = 64
 """Conjunctions between two looks at the memory."""
 
@@ -72,7 +75,13 @@ class Search:
         self._through_first = through_first
         self._full = vocabulary.columns.full
         self._unguarded = {kind for kind in {*fixed, *blocks.types} if not vocabulary.domain(kind).guarded}
+        self._single = vocabulary.single
         self._without_replacement = vocabulary.without_replacement
+        self._sighted = vocabulary.sight is not None
+        self._interest = None if self._without_replacement else vocabulary.interest
+        tested = through_first and self._interest is not None
+        self._tests = {i for i, b in enumerate(self._blocks) if tested and b.types == fixed and not b.varies}
+        self._known_useful: dict[tuple[tuple[str, ...], tuple[Placement, ...]], set[int]] = {}
         self._renamings = Renamings(self._blocks, len(fixed))
         self._options: dict[tuple[str, ...], list[_Option]] = {}
         self._tried: set[tuple[tuple[str, ...], tuple[Placement, ...]]] = set()
@@ -111,7 +120,7 @@ class Search:
         if self._fixed:
             projection, digests = self.tables.start()
             unbound = frozenset(i for i, kind in enumerate(self._fixed) if kind in self._unguarded)
-            key = (self._fixed, (digests[0], tuple(sorted(unbound))))
+            key = (self._fixed, digests[0], tuple(sorted(unbound)), ())
             start = Conjunction(self._fixed, (), used, projection, unbound, key)
             self._remember(start)
             return iter([start])
@@ -119,7 +128,7 @@ class Search:
         placed = [
             ((i, tuple(range(len(block.types)))), block.types)
             for i, block in enumerate(self._blocks)
-            if block.varies
+            if block.varies or self._sighted
         ]
         return self._grow(empty, placed)
 
@@ -127,6 +136,7 @@ class Search:
         options = self._options.get(state.types)
         if options is None:
             options = self._options[state.types] = self._all_options(state.types)
+        useful = self._useful(state)
         present = set(state.placements)
         families = {self._blocks[index].family for index, _ in state.placements} - {None}
         return self._grow(
@@ -134,9 +144,40 @@ class Search:
             [
                 (placement, new)
                 for placement, new, joined in options
-                if placement not in present and (joined or self._blocks[placement[0]].family in families)
+                if placement not in present
+                and placement[0] in useful
+                and (joined or self._blocks[placement[0]].family in families)
             ],
         )
+
+    def _useful(self, state: Conjunction) -> Collection[int]:
+        """The blocks that may be added, without tests of a star's leaf that others make superfluous.
+
+        A test, such as a comparison with a constant, holds the same in every column. It says nothing alone,
+        and beside other blocks of a star no more than any that holds for the same values there.
+        """
+        if not self._tests:
+            return range(len(self._blocks))
+        core = tuple(each for each in state.placements if each[0] not in self._tests)
+        found = self._known_useful.get((state.types, core))
+        if found is None:
+            found = set(range(len(self._blocks))) - self._tests
+            if core or self._sighted:
+                found |= self._undominated_tests(state.types, core)
+            self._known_useful[state.types, core] = found
+        return found
+
+    def _undominated_tests(self, types: tuple[str, ...], core: tuple[Placement, ...]) -> set[int]:
+        """The tests that are left beside some placed blocks."""
+        assert self._interest is not None
+        if self.tables.volume(types) * len(self._tests) > _MOST_BYTES:
+            return set(self._tests)
+        tests = sorted(self._tests)
+        blocks = [self._blocks[i] for i in tests]
+        kinds = [(block.binds, block.shape) for block in blocks]
+        prices = [(*self._limits.key(block.used), block.used.literals) for block in blocks]
+        tables = self.tables.tested(types, core, tests)
+        return {tests[k] for k in undominated(kinds, tables, prices, self._interest)}
 
     def _all_options(self, types: tuple[str, ...]) -> list[_Option]:
         """Each way to place a block on these variables and new ones.
@@ -153,7 +194,7 @@ class Search:
                 break
             if not block.types:
                 continue
-            options = [[*by_type.get(kind, ()), None] for kind in block.types]
+            options = [self._places(by_type.get(kind, []), kind) for kind in block.types]
             for choice in itertools.product(*options):
                 known = [variable for variable in choice if variable is not None]
                 if len(set(known)) < len(known) or choice.count(None) > spare:
@@ -167,6 +208,10 @@ class Search:
                 new = tuple(kind for v, kind in zip(choice, block.types, strict=True) if v is None)
                 found.append(((index, variables), new, bool(known)))
         return found
+
+    def _places(self, known: list[int], kind: str) -> list[int | None]:
+        """The variables of a type that a block may have: the known ones, or a new one (None)."""
+        return [*known] if known and kind in self._single else [*known, None]
 
     def _grow(
         self, state: Conjunction, placed: Sequence[tuple[Placement, tuple[str, ...]]]
@@ -207,15 +252,32 @@ class Search:
         types, placements, order = extension.canonical
         bound = {variables[place] for i, variables in placements for place in self._blocks[i].binds}
         unbound = {v for v, kind in enumerate(types) if kind in self._unguarded and v not in bound}
-        key: tuple[object, ...] = (types, placements)
-        if not self._without_replacement:
-            raw = {order[v] for v in unbound}
-            keys = (
-                (digest, tuple(i for i, v in enumerate(each) if v in raw))
-                for digest, each in zip(digests, extension.orders, strict=True)
-            )
-            key = (types, min(keys))
-        return Conjunction(types, placements, extension.used, projection, frozenset(unbound), key)
+        found = Conjunction(types, placements, extension.used, projection, frozenset(unbound))
+        if self._without_replacement:
+            return found._replace(key=(types, placements))
+        raw = {order[v] for v in unbound}
+        keys = (
+            (digest, tuple(i for i, v in enumerate(each) if v in raw), *self._shape(placements, order, each))
+            for digest, each in zip(digests, extension.orders, strict=True)
+        )
+        digest, missing, seen, counts = min(keys)
+        return found._replace(key=(types, digest, missing, seen), counts=counts)
+
+    def _shape(
+        self, placements: Sequence[Placement], order: Order, other: Order
+    ) -> tuple[tuple[tuple[Shape, tuple[int, ...]], ...], tuple[int, ...]]:
+        """What constraints see of placed blocks, and how often (`counted`), under another order of variables.
+
+        Args:
+            placements: the blocks, their variables in the order `order`.
+            order, other: variables in that order and in the other one.
+        """
+        if not self._sighted:
+            return (), ()
+        place = {variable: i for i, variable in enumerate(other)}
+        return counted(
+            sorted((self._blocks[i].shape, tuple(place[order[v]] for v in vs)) for i, vs in placements)
+        )
 
     def _is_redundant(self, state: Conjunction, child: Conjunction) -> bool:
         """Whether a child of `state` does no more than cost more and fill less.
@@ -225,6 +287,7 @@ class Search:
         return (
             self._relevance is not None
             and not self._without_replacement
+            and not self._sighted
             and child.types == self._fixed
             and child.unbound == state.unbound
             and self._relevance.as_harmful(state.projection, child.projection)
@@ -232,7 +295,7 @@ class Search:
 
     def _remember(self, state: Conjunction) -> bool:
         """Whether no conjunction of its like that was seen before uses up as little; remembers it then."""
-        weight = self._limits.key(state.used)
+        weight = self._weight(state)
         known = self._seen.setdefault(state.key, [])
         if any(covers(other, weight) for other in known):
             return False
@@ -240,9 +303,12 @@ class Search:
         known.append(weight)
         return True
 
+    def _weight(self, state: Conjunction) -> tuple[int, ...]:
+        return (*self._limits.key(state.used), *state.counts)
+
     def _is_dominated(self, state: Conjunction) -> bool:
         """Whether one of its like that uses up less has been found since it was."""
-        weight = self._limits.key(state.used)
+        weight = self._weight(state)
         return any(other != weight and covers(other, weight) for other in self._seen[state.key])
 
 

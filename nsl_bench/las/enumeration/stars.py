@@ -14,8 +14,9 @@ from dataclasses import replace
 from nsl_bench.las.enumeration.building_blocks import LEAF, BlockMaker, Blocks, BuildingBlock
 from nsl_bench.las.enumeration.resources import Limits
 from nsl_bench.las.enumeration.search import Search
+from nsl_bench.las.tables.body_literals import BodyLiteral
 from nsl_bench.las.tables.columns import Bits
-from nsl_bench.las.tables.literals import BodyLiteral, Vocabulary
+from nsl_bench.las.tables.literals import Vocabulary
 
 __all__ = ["leaf_types", "stars"]
 

@@ -13,8 +13,9 @@ import numpy.typing as npt
 
 from nsl_bench.las.enumeration.building_blocks import Part
 from nsl_bench.las.language_bias import placeholders
+from nsl_bench.las.tables.body_literals import BodyLiteral
 from nsl_bench.las.tables.columns import Bits
-from nsl_bench.las.tables.literals import BodyLiteral, Vocabulary
+from nsl_bench.las.tables.literals import Vocabulary
 from nsl_bench.las.terms import Leaves, leaf_pairs, leaves
 
 __all__ = ["Distinctness", "inequalities"]

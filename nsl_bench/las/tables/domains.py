@@ -53,6 +53,16 @@ class Domain:
         return int(self.guards.shape[0])
 
     @cached_property
+    def is_single(self) -> bool:
+        """Whether there is no column in which a variable can have two values."""
+        known = np.zeros_like(self.guards[:1])
+        for guard in self.guards:
+            if (known & guard).any():
+                return False
+            known = known | guard
+        return True
+
+    @cached_property
     def position(self) -> Mapping[Symbol, int]:
         """The place of each value in `values`."""
         return {value: i for i, value in enumerate(self.values)}

@@ -1,16 +1,12 @@
-"""Body literals as bit tables over the domains of their variables.
-
-A literal is a table uint64 [d1, ..., dk, words] that says in which columns it holds for which values of its
-variables.
-"""
+"""The domains of a task's variables, and its body literals as bit tables over them."""
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,6 +24,7 @@ from nsl_bench.las.language_bias import (
     Placeholder,
     placeholders,
 )
+from nsl_bench.las.tables.body_literals import BodyLiteral, Pattern, patterns
 from nsl_bench.las.tables.columns import Bits, Columns
 from nsl_bench.las.tables.domains import Domain, atom_table, comparison_table, make_domain
 from nsl_bench.las.tables.dominance import undominated
@@ -35,86 +32,25 @@ from nsl_bench.las.tables.grounding import Grounding
 from nsl_bench.las.tables.intervals import Interest, Rank, bounded, rank
 from nsl_bench.las.tables.reach import reached
 from nsl_bench.las.task import LasTask
-from nsl_bench.las.terms import literal_text, match_term, term_text
-from nsl_bench.las.thresholds import bound_count, priced
+from nsl_bench.las.terms import match_term
+from nsl_bench.las.thresholds import priced
 
 if TYPE_CHECKING:
     from clingo import Symbol
 
-__all__ = ["BodyLiteral", "Pattern", "Vocabulary", "patterns"]
+    from nsl_bench.las.bias.sight import Sight
 
+__all__ = ["Made", "Vocabulary"]
+
+_FEW_VALUES = 64
+"""A type with so many members is not narrowed to some where constraints may ask for more literals."""
 _WATCHED = 256
 """Tables between two looks at the time."""
 _MOST_PLACES = 30
 """Variables of a literal; numpy's arrays have at most 64 axes, and its products fewer."""
 
-Pattern = tuple[int, ...]
-"""The variable at each place of a literal, numbered by first occurrence."""
-
-
-def patterns(types: tuple[str, ...], most: int) -> list[Pattern]:
-    """Ways to give places variables; places that share a variable share a type.
-
-    Args:
-        types: of the places.
-        most: the most variables.
-    """
-    found: list[Pattern] = [()]
-    for kind in types:
-        longer = []
-        for pattern in found:
-            known = max(pattern, default=-1) + 1
-            for variable in range(min(known + 1, most)):
-                if variable == known or types[pattern.index(variable)] == kind:
-                    longer.append((*pattern, variable))
-        found = longer
-    return found
-
-
-class BodyLiteral(NamedTuple):
-    """A literal that a body may hold, with constants filled in and variables open.
-
-    Attributes:
-        mode: its declaration.
-        constants: values for ``const(type)`` and bounds for ``num_var(type)``, from left to right.
-        types: types of its variables, from left to right.
-        table: uint64 [size of each type..., words].
-        costs: what it adds to a rule's cost under each pattern.
-        atom: its atom with ground terms as clingo writes them; None for a comparison.
-    """
-
-    mode: ModeLiteral
-    constants: tuple[str, ...]
-    types: tuple[str, ...]
-    table: Bits
-    costs: Mapping[Pattern, int]
-    atom: ModeAtom | None = None
-
-    @property
-    def binds(self) -> bool:
-        """Whether it makes its variables safe."""
-        return not self.mode.negated and self.atom is not None
-
-    @property
-    def size(self) -> int:
-        """How many literals it is in a rule: itself and its thresholds."""
-        return 1 + sum(map(bound_count, self.constants))
-
-    @property
-    def family(self) -> tuple[str, int, bool] | None:
-        """Predicate, arity and sign; None for a comparison."""
-        return None if self.atom is None else (*self.atom.signature, self.mode.negated)
-
-    def text(self, variables: Sequence[str]) -> str:
-        """The literal with these names for its variables."""
-        return literal_text(self.mode, iter(variables), iter(self.constants))
-
-    def arguments(self, variables: Sequence[str]) -> tuple[str, ...]:
-        """The arguments of its atom as text, with these names for its variables."""
-        if self.atom is None:
-            return ()
-        names, constants = iter(variables), iter(self.constants)
-        return tuple(term_text(term, names, constants) for term in self.atom.arguments)
+Made = dict[ModeLiteral, list[tuple[tuple[str, ...], Bits]]]
+"""Constants and tables by declarations, once they are known."""
 
 
 class Vocabulary:
@@ -127,21 +63,33 @@ class Vocabulary:
         budget: time and memory.
         columns: the distinct contexts.
         without_replacement: two literals of one predicate and sign must be different ground atoms.
+        interest: which columns and atoms matter; None: not known.
+        sight: what constraints tell apart that rules are held to later; None: nothing.
         additive: costs of rules are sums of their head's and literals' (known once `literals` was called).
     """
 
     def __init__(
-        self, task: LasTask, grounding: Grounding, budget: Budget, interest: Interest | None = None
+        self,
+        task: LasTask,
+        grounding: Grounding,
+        budget: Budget,
+        interest: Interest | None = None,
+        sight: Sight | None = None,
+        made: Made | None = None,
     ) -> None:
         self.task = task
         self.bias = task.bias
         self.grounding = grounding
         self.budget = budget
         self.columns: Columns = grounding.columns
-        self._interest = interest
+        self.interest = interest
+        self.sight = sight
+        self._made = made
+        self._kinds: dict[object, int] = {}
         self.without_replacement = self.bias.ground_without_replacement
         self.additive = True
         self._domains: dict[str, Domain] = {}
+        self._witnesses: dict[str, Symbol] = {}
         self._constants: dict[str, dict[str, Symbol]] = {}
         self._resolved: dict[ModeAtom, ModeAtom] = {}
         self._head_types = {
@@ -164,9 +112,34 @@ class Vocabulary:
     @cached_property
     def _reached(self) -> dict[str, dict[Symbol, Bits]]:
         """See `nsl_bench.las.tables.reach`; nothing is known without examples, or without replacement."""
-        if self._interest is None or self.without_replacement:
+        if self.interest is None or self.without_replacement:
             return {}
-        return reached(self.bias, self.grounding, self.fillings, self._interest.asked)
+        found = reached(self.bias, self.grounding, self.fillings, self.interest.asked)
+        return found if self._made is None else self._with_witnesses(found)
+
+    def _with_witnesses(self, found: dict[str, dict[Symbol, Bits]]) -> dict[str, dict[Symbol, Bits]]:
+        """The values of large types, and one more, for literals that only a constraint asks for."""
+        kept: dict[str, dict[Symbol, Bits]] = {}
+        for kind, values in found.items():
+            members = sorted(arguments[0] for arguments, _ in self.grounding.atoms(kind, 1))
+            if (kind, 1) in self.grounding.derivable and len(members) > _FEW_VALUES:
+                self._witnesses[kind] = members[len(members) // 2]
+                kept[kind] = values | {self._witnesses[kind]: self.columns.full}
+        return kept
+
+    def has_witnesses(self, literals: Sequence[BodyLiteral]) -> bool:
+        """Whether literals of any kinds are true together of a value that no example speaks of."""
+        wanted = self.columns.full if self.interest is None else self.interest.wanted
+        for kind, value in self._witnesses.items():
+            place = self.domain(kind).position[value]
+            known: dict[int, bool] = {}
+            for literal in literals:
+                if literal.types == (kind,):
+                    holds = not (wanted & ~literal.table[place]).any()
+                    known[literal.kind] = known.get(literal.kind, False) or holds
+            if not all(known.values()):
+                return False
+        return True
 
     def _reached_domain(self, name: str) -> Domain:
         """The domain of a type of which only some values matter."""
@@ -175,6 +148,16 @@ class Vocabulary:
         values = tuple(sorted(v for v in self._reached[name] if members is None or v in members))
         guards = np.broadcast_to(self.columns.full, (len(values), self.columns.words))
         return Domain(name, values, guarded, np.ascontiguousarray(guards), None)
+
+    @cached_property
+    def single(self) -> frozenset[str]:
+        """The types of which no body needs two variables, for they never have two members."""
+        places = [[p.type for p in m.literal.placeholders if p.kind == "var"] for m in self.bias.literals]
+        several = {kind for types in places for kind in types if types.count(kind) > 1}
+        found = {kind for types in places for kind in types} - several
+        if self.without_replacement or self.sight is not None:
+            return frozenset()
+        return frozenset(kind for kind in found if self.domain(kind).is_single)
 
     def constants(self, name: str) -> dict[str, Symbol]:
         """The values of ``const(name)``, text to symbol."""
@@ -276,13 +259,10 @@ class Vocabulary:
             types = tuple(p.type for p in mode.literal.placeholders if p.kind == "var")
             if len(types) > _MOST_PLACES:
                 raise Undecided(f"a literal with {len(types)} variables")
-            atom = None
-            if isinstance(mode.literal, ModeComparison):
-                made = self._comparison(mode, mode.literal)
-            else:
-                atom = self.resolved(mode.literal)
-                made = self._atom(mode, mode.literal)
+            atom = self.resolved(mode.literal) if isinstance(mode.literal, ModeAtom) else None
+            made = self._tables_of(mode)
             literals = [BodyLiteral(mode, constants, types, table, {}, atom) for constants, table in made]
+            literals = [literal._replace(kind=self._kind(literal)) for literal in literals]
             if uniform is not None:
                 prices = [(uniform.literal * literal.size, literal.size) for literal in literals]
                 literals = self._undominated(literals, prices)
@@ -300,11 +280,24 @@ class Vocabulary:
             for literal in self._undominated(each, [(*lit.costs.values(), lit.size) for lit in each])
         ]
 
+    def _tables_of(self, mode: ModeLiteral) -> list[tuple[tuple[str, ...], Bits]]:
+        """(constants, table) of each way to fill the constants of a declaration."""
+        found = None if self._made is None else self._made.get(mode)
+        if found is None:
+            literal = mode.literal
+            if isinstance(literal, ModeComparison):
+                found = self._comparison(mode, literal)
+            else:
+                found = self._atom(mode, literal)
+            if self._made is not None:
+                self._made[mode] = found
+        return found
+
     def _undominated(
         self, literals: list[BodyLiteral], prices: Sequence[tuple[int, ...]]
     ) -> list[BodyLiteral]:
         """The literals of one declaration without those that another one makes superfluous."""
-        if len(literals) < 2 or self._interest is None or self.without_replacement:
+        if len(literals) < 2 or self.interest is None or self.without_replacement:
             return literals
         kinds = literals[0].types
         if literals[0].mode.anti_reflexive and len(literals[0].constants) > 1:
@@ -314,8 +307,15 @@ class Vocabulary:
             values = self.domain(kinds[0]).values
             where = np.array([self._reached[kinds[0]][value] for value in values], np.uint64)
             where = where.reshape(len(values), self.columns.words)
-        kept = undominated([literal.table for literal in literals], prices, self._interest, where)
+        known = [literal.kind for literal in literals]
+        kept = undominated(known, [literal.table for literal in literals], prices, self.interest, where)
         return [literals[i] for i in kept]
+
+    def _kind(self, literal: BodyLiteral) -> int:
+        if self.sight is None:
+            return 0
+        seen = self.sight.kind(literal.text([f"V{i + 1}" for i in range(len(literal.types))]))
+        return self._kinds.setdefault(seen, len(self._kinds))
 
     def _priced(self, literals: Sequence[BodyLiteral]) -> list[BodyLiteral]:
         """The literals with their costs, 0 where costs of rules are no sums."""
@@ -378,8 +378,9 @@ class Vocabulary:
             for i, term in enumerate(literal.arguments)
             if isinstance(term, Placeholder) and term.kind == "var" and term.type in self._reached
         }
+        full = self.columns.full
         found = looked_up(self.task.program, (name, arity), [wanted])
-        return [(tuple(arguments), self.columns.full) for arguments in found]
+        return [(tuple(arguments), full) for arguments in found]
 
     def _bounded(self, literal: ModeAtom, domains: Sequence[Domain]) -> list[tuple[tuple[str, ...], Bits]]:
         """(constants and tokens, table) of each way to fill an atom with ``num_var(type)``."""
@@ -395,7 +396,8 @@ class Vocabulary:
                 values = tuple(rank(filling[1][i]) for i in numbers)
                 found.setdefault(key, {}).setdefault(values, []).append((filling[0], bits))
         guard = self.guard([domain.type for domain in domains])
-        interest = None if bias_program(self.bias).uniform is None else self._interest
+        all_matter = self._made is not None or bias_program(self.bias).uniform is None
+        interest = None if all_matter else self.interest
         made: list[tuple[tuple[str, ...], Bits]] = []
         for key, entries in sorted(found.items()):
             tables = {k: guard & atom_table(domains, each, self.columns) for k, each in entries.items()}
