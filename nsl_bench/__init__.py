@@ -53,7 +53,7 @@ __all__ = [
     "train_network",
 ]
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOME = {
     "Limits": "nsl_bench.isolation.limits",
