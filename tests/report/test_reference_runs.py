@@ -57,8 +57,11 @@ def test_what_timed_out_at_0_is_not_started_again(
     assert tally.failed == 2 + (2 if status in ("timeout", "crashed") else 0)
 
 
-def test_what_is_on_the_board_is_not_done_again(script: Callable[[str], ModuleType], tmp_path: Path) -> None:
+def test_what_is_on_the_board_is_not_done_again(
+    script: Callable[[str], ModuleType], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Nor does what was given up there start, now that other runs of the contest are missing."""
+    monkeypatch.setattr("nsl_bench.run.job.PROTOCOL", 2)  # the committed entry's
     reference = script("reference")
     zoo = next(contest for contest in read_contests(BOARD) if contest.name == "zoo")
     contest = replace(zoo, shifts=zoo.shifts[:1], percents=(0.0, 50.0), repeats=2)
