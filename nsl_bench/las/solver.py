@@ -7,7 +7,7 @@ small task.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -22,6 +22,7 @@ from nsl_bench.las.tabular import Unproven, better, solve_by_tables, tabular_tie
 from nsl_bench.las.task import NOT_FOUND, LasTask, Progress, Solution, Tier
 
 if TYPE_CHECKING:
+    from nsl_bench.las.clingo_tiers.demands import Problem
     from nsl_bench.las.clingo_tiers.incumbent import Incumbent
 
 __all__ = ["solve"]
@@ -34,8 +35,6 @@ _SOON = 1.0
 """Seconds after which covering begins where no rules are known."""
 _SHARE = 0.25
 """Of the time, after which it begins in tables if the empty hypothesis is one."""
-_MOST = 0.5
-"""Of the time that is left then, which covering may take."""
 _GRACE = 0.5
 """Seconds that a search may take after its time is up, to score what it has found."""
 
@@ -205,6 +204,8 @@ def _beyond_ilasp(task: LasTask, solution: Solution) -> str:
 class _Early:
     """A good hypothesis soon: sequential covering, once a search has taken long and knows no rules.
 
+    The two take turns, of as much time each, so that neither makes the other take more than twice as long.
+
     Args:
         task: the task.
         budget: when to stop; covering is its work `aside`.
@@ -216,14 +217,16 @@ class _Early:
         self._budget = budget
         self._tell = tell
         self._started = time.monotonic()
+        self._problem: Problem | None = None
         self._incumbent: Incumbent | None = None
         self._before: tuple[Tier, ...] = ()
-        self._has_covered = False
+        self._covering: Iterator[None] | None = None
+        self._rested = self._started
 
     def enter(self, tier: Tier) -> None:
         """A tier begins. Tables know the empty hypothesis soon; it is improved later, if it is one."""
         self._before = (*self._before, tier)
-        if self._has_covered:
+        if self._covering is not None:
             return
         seconds = _SOON
         if tier in _TIERS[:2] and all(example.penalty is not None for example in self._task.examples):
@@ -234,28 +237,46 @@ class _Early:
 
     def incumbent(self) -> Incumbent:
         """The best hypothesis so far of the tiers on clingo and of covering."""
-        if self._incumbent is None:
-            from nsl_bench.las.clingo_tiers.demands import Problem
-            from nsl_bench.las.clingo_tiers.incumbent import Incumbent
-
-            problem = Problem.of(self._task, self._budget)
-            self._incumbent = Incumbent(self._task, problem, self._budget, self._tell, self._before)
+        for _ in self._begin():
+            pass
+        assert self._incumbent is not None
         return self._incumbent
 
+    def _begin(self) -> Iterator[None]:
+        from nsl_bench.las.clingo_tiers.demands import Problem
+        from nsl_bench.las.clingo_tiers.incumbent import Incumbent
+
+        if self._problem is None:
+            self._problem = Problem.of(self._task, self._budget)
+            yield
+        if self._incumbent is None:
+            self._incumbent = Incumbent(self._task, self._problem, self._budget, self._tell, self._before)
+            yield
+
     def _cover(self) -> None:
-        self._has_covered = True
+        now = time.monotonic()
+        if self._covering is None:
+            self._covering = self._steps()
+            seconds = _SOON
+        else:
+            seconds = now - self._rested
+        for _ in self._covering:
+            self._rested = time.monotonic()
+            if self._rested >= now + seconds:
+                self._budget.aside = 2 * self._rested - now, self._cover
+                break
+        self._tell("the search goes on")
+
+    def _steps(self) -> Iterator[None]:
         from nsl_bench.las.clingo_tiers.covering import cover
 
-        cut_short = self._budget.cut_short
         # if time or memory is short, or clingo refuses a rule, the search just goes on
         with suppress(Undecided, UserError, RuntimeError, MemoryError):
+            yield from self._begin()
             incumbent = self.incumbent()
-            if incumbent.has_rules:
-                return
-            self._tell("sequential covering")
-            cover(self._task, incumbent, self._budget.before(_MOST), self._tell)
-        self._budget.cut_short = cut_short
-        self._tell("the search goes on")
+            if not incumbent.has_rules:
+                self._tell("sequential covering")
+                yield from cover(self._task, incumbent, self._budget, self._tell)
 
     def better(self, found: Solution) -> Solution:
         """An answer of tables, or the incumbent where it is better."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
@@ -68,7 +69,8 @@ def covered(task: LasTask) -> tuple[Incumbent, list[str]]:
     """What covering finds, and says."""
     said: list[str] = []
     incumbent = Incumbent(task, Problem.of(task, Budget()), Budget(), before=("C",))
-    covering.cover(task, incumbent, Budget(), said.append)
+    for _ in covering.cover(task, incumbent, Budget(), said.append):
+        pass
     return incumbent, said
 
 
@@ -107,9 +109,11 @@ def test_a_search_that_takes_long_offers_what_covering_finds(
 ) -> None:
     found = covering.cover
 
-    def then_ctrl_c(task: LasTask, incumbent: Incumbent, budget: Budget, tell: object) -> None:
-        found(task, incumbent, budget, lambda words: None)
+    def then_ctrl_c(task: LasTask, incumbent: Incumbent, budget: Budget, tell: object) -> Iterator[None]:
+        for _ in found(task, incumbent, budget, lambda words: None):
+            pass
         incumbent.budget.interrupted = True
+        yield
 
     monkeypatch.setattr(covering, "cover", then_ctrl_c)
     monkeypatch.setattr("nsl_bench.las.solver._SOON", 0.0)

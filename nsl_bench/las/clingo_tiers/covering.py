@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from nsl_bench.budget import Budget
 from nsl_bench.las.bias.canonical import Conjunction
@@ -27,6 +27,8 @@ from nsl_bench.las.clingo_tiers.trial import Trial
 from nsl_bench.las.task import LasTask
 
 __all__ = ["cover"]
+
+T = TypeVar("T")
 
 _WINDOW = 40
 """Demands of the first window."""
@@ -82,6 +84,7 @@ class _Candidate:
 
 
 _Known = list[tuple[_Candidate, _Effect]]
+_Work = Generator[None, None, T]
 
 
 def cover(
@@ -89,8 +92,10 @@ def cover(
     incumbent: Incumbent,
     budget: Budget,
     tell: Callable[[str], None] = lambda words: None,
-) -> None:
+) -> Iterator[None]:
     """Offer a hypothesis that covers what must be covered, and makes up for its cost.
+
+    It yields now and then, so that its caller can do other work in between.
 
     Args:
         task: the task.
@@ -105,6 +110,7 @@ def cover(
     found = incumbent.offer(())
     if found is None:
         return
+    yield
     problem = incumbent.problem
     search = _Covering(task, problem, budget)
     missed = incumbent.missed(found)
@@ -116,7 +122,7 @@ def cover(
     beams = iter(_BEAMS)
     width = next(beams)
     while True:
-        rules, effect = search.cover(window, width)
+        rules, effect = yield from search.cover(window, width)
         found = incumbent.offer(tuple(rule.text for rule in rules))
         if found is None:
             return
@@ -170,7 +176,7 @@ class _Covering:
         ]
         self._dear = max([1, *(max(demand.penalty, demand.price) for demand in problem.demands)])
 
-    def cover(self, window: Sequence[Demand], width: int) -> tuple[tuple[SpaceRule, ...], _Effect]:
+    def cover(self, window: Sequence[Demand], width: int) -> _Work[tuple[tuple[SpaceRule, ...], _Effect]]:
         """Rules that together do well on a window, and what they do there.
 
         Args:
@@ -179,6 +185,7 @@ class _Covering:
         """
         self._window = tuple(window)
         self._trial = Trial(self._problem, self._window, self._space, self._budget)
+        yield
         self._asked = [*self._window, *self._trial.atoms]
         if width != self._width:
             self._width, self._pool = width, []  # with other rules it may end elsewhere
@@ -189,11 +196,12 @@ class _Covering:
             known = self._tried(rules, self._pool, now)
             best = _best(known, now)
             if best is None or best[1].lost:
-                best, known = self._search(rules, now)
+                best, known = yield from self._search(rules, now)
             if best is None:
                 break
             useful = (each for each, effect in known if not effect.lost and effect.betters(now))
             self._pool = list(itertools.islice(useful, _POOL))
+            yield
             rules, now = self._shortened((*rules, best[0]), best[1])
         self._pool = [*rules, *self._pool]
         for each in rules:
@@ -218,7 +226,7 @@ class _Covering:
 
     def _search(
         self, base: Sequence[_Candidate], now: _Effect
-    ) -> tuple[tuple[_Candidate, _Effect] | None, _Known]:
+    ) -> _Work[tuple[tuple[_Candidate, _Effect] | None, _Known]]:
         """The best rule to add that a beam search finds, and all that it tried, the most exact first."""
         best: tuple[_Candidate, _Effect] | None = None
         level = self._first
@@ -227,6 +235,7 @@ class _Covering:
         stale, exact = 0, 0.0
         for _ in range(_LONGEST + 1):
             known = self._tried(base, level, now)
+            yield
             tried += known
             found = _best(known if best is None else [best, *known], now)
             if found is not None and found is best and not best[1].lost:
