@@ -286,9 +286,12 @@ def _checked_rows(metadata: Any, n_runs: int, limits: Limits) -> int:
     if not metadata.num_row_groups:
         return 0
     group = metadata.row_group(0)
+    chunks = [group.column(k) for k in range(group.num_columns)]
+    names = [chunk.path_in_schema.partition(".")[0] for chunk in chunks]
+    if sorted(names) != sorted((*_NAMES, *_VALUES)):
+        raise Rejected(f"{PREDICTIONS}: its row group has a missing or extra column.")
     left = limits.unpacked_bytes
-    for chunk in map(group.column, range(group.num_columns)):
-        name = chunk.path_in_schema.partition(".")[0]
+    for name, chunk in zip(names, chunks, strict=True):
         width = {"predicted": 1, "probabilities": 2}.get(name, 0)
         size = max(chunk.total_uncompressed_size, width * chunk.num_values)
         most_bytes = left if width else min(left, 4096 + _NAME_BYTES * rows)

@@ -71,7 +71,7 @@ def test_a_fifth_task_is_one_module_and_one_entry_point(other_package: Path) -> 
     sweep = ["run", "left_is_larger", "--learner", "ffnsl", "--learner", "random_forest", "--repeats", "1"]
     sweep += ["--jobs", "1", "--track", "symbolic", "--out", str(results)]
     report = ["report", results, "--no-curves", "--metric", "hypothesis_accuracy"]
-    said = run(sweep, report, ["list", "benchmarks"], path=other_package)
+    said = run(sweep, report, ["list", "tasks"], path=other_package)
     assert re.search(r"ffnsl +\| 1 +\| 1\.000", said), said
     assert "left_is_larger" in said.rpartition("| ffnsl")[2]
 

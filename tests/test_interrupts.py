@@ -43,7 +43,7 @@ def test_a_second_ctrl_c_does_not_disturb_the_end() -> None:
 
 
 IMPORTING = """
-import builtins, os, signal, sys
+import builtins, os, signal, sys, time
 known, (module, sent) = builtins.__import__, sys.argv[1:]
 def importing(name, *words, **more):
     if name == module:
@@ -51,6 +51,8 @@ def importing(name, *words, **more):
         os.kill(os.getpid(), getattr(signal, sent))
     return known(name, *words, **more)
 builtins.__import__ = importing
+write = sys.stdout.write
+sys.stdout.write = lambda text: (time.sleep(0.1), write(text))[1]  # the command outlives the import
 from nsl_bench.__main__ import main
 sys.argv[1:] = ["list", "learners"]
 main()

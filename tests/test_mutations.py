@@ -89,7 +89,7 @@ def check(
     told = "\n".join(found["said"])
     assert not found["trace"], found["trace"]
     assert found["code"] in (0, 1, 2), found
-    assert "Traceback" not in told and "failed:" not in told, told
+    assert "Traceback" not in told and "] failed:" not in told, told
     if kind == "submission":
         assert "memory allowed" not in told and "60 s allowed" not in told, told
         if found["code"] == 1:

@@ -42,7 +42,7 @@ def test_a_row_group_of_another_column_is_refused(
     (folder / PREDICTIONS).write_bytes(before + b"x" * len(column) + behind)
     resign(folder)
     (problem,) = score(folder, contests).problems
-    assert problem == f"{PREDICTIONS}: a row group has a missing or extra column."
+    assert problem == f"{PREDICTIONS}: its row group has a missing or extra column."
 
 
 def test_a_site_says_which_predictions_are_damaged(
