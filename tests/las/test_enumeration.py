@@ -16,6 +16,7 @@ from nsl_bench.las.enumeration.components import Body
 from nsl_bench.las.enumeration.conjunctions import Relevance
 from nsl_bench.las.tables.columns import Columns, pack, unpack
 from nsl_bench.las.tables.grounding import ground
+from nsl_bench.las.tables.intervals import Interest
 from nsl_bench.las.tables.literals import Vocabulary
 
 COSTS = '#bias("penalty(1, head).").\n#bias("penalty(1, body(X)) :- in_body(X).").\n'
@@ -99,13 +100,15 @@ class Enumerated:
         columns = Columns.of(task.examples)
         self.column = columns.of_example
         budget = Budget()
-        vocabulary = Vocabulary(task, ground(task, columns, (), budget), budget)
+        sides = rng.random((2, columns.n)) < rng.choice([0.1, 0.4, 0.9], (2, 1))
+        interest = Interest(*pack(sides), frozenset())
+        vocabulary = Vocabulary(task, ground(task, columns, (), budget), budget, interest)
         self.head = head
         domains = [vocabulary.domain(kind) for kind in head]
         self.index = np.ix_(range(len(self.column)), *([v.number - 1 for v in d.values] for d in domains))
         shape = (*(len(domain.values) for domain in domains), columns.n)
-        self.cells = rng.random(shape) < rng.choice([0.1, 0.6, 1.0])
-        self.unwanted = self.cells & (rng.random(shape) < rng.choice([0.1, 0.5]))
+        self.wanted, self.unwanted = (side & (rng.random(shape) < rng.choice([0.1, 0.6])) for side in sides)
+        self.cells = self.wanted | self.unwanted
         self.bodies = Bodies(vocabulary, budget)
         self.relevance = Relevance(pack(self.cells), pack(self.unwanted))
         found = self.bodies.bodies(head, self.relevance, lambda positions, holds, cost: False)
@@ -134,9 +137,10 @@ class Enumerated:
     def check_space(self, body: PlainBody) -> None:
         """Some found body is no worse than a body of the space."""
         holds = self.plainly(body.holds)
-        assert not holds.any() or any(
+        wanted = holds & self.wanted
+        assert not wanted.any() or any(
             found.used.cost <= body.cost
-            and not (holds & ~other).any()
+            and not (wanted & ~other).any()
             and not (other & self.unwanted & ~holds).any()
             for found, other in self.found
         ), body

@@ -42,13 +42,8 @@ def alike(task: LasTask, budget: Budget) -> dict[Content, Content]:
         budget: when to stop; without time or memory, nothing is known.
     """
     contents = list(dict.fromkeys(content(example) for example in task.examples))
-    contexts = list(dict.fromkeys(each[2] for each in contents))
-    split = _Split.of(task, contexts)
-    if split is None:
-        return {}
-    try:
-        keys = dict(split.keys(contexts, budget))
-    except (Expired, MemoryError, RuntimeError, _NotFixed):
+    keys = _keys(task, list(dict.fromkeys(each[2] for each in contents)), budget)
+    if not keys:
         return {}
     first: dict[object, Content] = {}
     found: dict[Content, Content] = {}
@@ -70,14 +65,17 @@ def look_alike(task: LasTask, first: Context, second: Context, budget: Budget) -
     """
     if first == second:
         return True
-    split = _Split.of(task, [first, second])
-    if split is None:
-        return False
+    keys = _keys(task, [first, second], budget)
+    return bool(keys) and keys[first] == keys[second]
+
+
+def _keys(task: LasTask, contexts: Sequence[Context], budget: Budget) -> dict[Context, object]:
+    """What is equal for contexts that are alike; empty if that is not known."""
+    split = _Split.of(task, contexts)
     try:
-        keys = dict(split.keys([first, second], budget))
+        return {} if split is None else dict(split.keys(contexts, budget))
     except (Expired, MemoryError, RuntimeError, _NotFixed):
-        return False
-    return keys[first] == keys[second]
+        return {}
 
 
 class _NotFixed(Exception):

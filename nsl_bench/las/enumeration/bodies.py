@@ -19,7 +19,6 @@ from nsl_bench.las.enumeration.building_blocks import (
     Blocks,
     BuildingBlock,
     Part,
-    cheapest,
     limited_modes,
     placed_view,
 )
@@ -164,8 +163,7 @@ class Bodies:
         for leaf in sorted(leaves):
             around = Blocks.of([block for block in self._singles if leaf in block.types], self.literals)
             found += stars(self.vocabulary, leaf, around, self._maker, self.limits, self._account)
-        found = cheapest(found, self.limits)
-        found = self._undominated(found) if leaves else found
+        found = self._undominated(found)
         self.complete &= not self.limits.budget.expired()
         grounded = [block for block in found if not block.types and (block.varies or self._sighted)]
         found = [block for block in found if block.types]
@@ -183,12 +181,12 @@ class Bodies:
 
     def _undominated(self, blocks: list[BuildingBlock]) -> list[BuildingBlock]:
         """The blocks without those that another one of the same places makes superfluous."""
-        interest = self.vocabulary.interest
-        if interest is None:
+        if self.vocabulary.without_replacement:
             return blocks
+        blocks.sort(key=lambda b: (b.used.cost, b.used.variables, b.used.literals))
         kinds = [(block.types, block.binds, block.shape) for block in blocks]
-        prices = [(*self.limits.key(block.used), block.used.literals) for block in blocks]
-        kept = undominated(kinds, [block.table for block in blocks], prices, interest)
+        prices = [self.limits.key(block.used) for block in blocks]
+        kept = undominated(kinds, [block.table for block in blocks], prices, self.vocabulary.interest)
         return [blocks[i] for i in kept]
 
     def _placed(

@@ -13,8 +13,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from nsl_bench.las.bits import digest
-from nsl_bench.las.enumeration.resources import Limits, Resources, covers
+from nsl_bench.las.enumeration.resources import Resources
 from nsl_bench.las.tables.body_literals import BodyLiteral, patterns
 from nsl_bench.las.tables.columns import Bits
 
@@ -26,7 +25,6 @@ __all__ = [
     "Part",
     "Placement",
     "Shape",
-    "cheapest",
     "counted",
     "limited_modes",
     "placed_view",
@@ -35,7 +33,6 @@ __all__ = [
 _Seen = TypeVar("_Seen")
 
 LEAF = -1
-_NAMED = 64
 
 Part = tuple[int, tuple[int, ...]]
 """A literal (its index) and the variable at each of its places; `LEAF` stands for a star's leaf variable."""
@@ -221,36 +218,3 @@ def counted(shape: Sequence[_Seen]) -> tuple[tuple[_Seen, ...], tuple[int, ...]]
     """
     found = Counter(shape)
     return tuple(found), tuple(found.values())
-
-
-def cheapest(blocks: Iterable[BuildingBlock], limits: Limits) -> list[BuildingBlock]:
-    """The blocks without those whose table another one has, with the same safety, at no higher price.
-
-    Dearer blocks are left out where time is up.
-
-    Args:
-        blocks: the blocks, each with its table and price.
-        limits: the bounds of the language bias, by which prices are compared.
-    """
-    best: dict[tuple[object, ...], list[tuple[int, ...]]] = {}
-    kept = []
-    for block in sorted(blocks, key=lambda b: (b.used.cost, b.used.variables, b.used.literals)):
-        if limits.budget.expired():
-            break
-        if block.family is not None:
-            kept.append(block)
-            continue
-        seen, counts = counted(block.shape)
-        known = best.setdefault((block.types, block.binds, _name(block.table), seen), [])
-        weight = (*limits.key(block.used), *counts)
-        if not any(covers(other, weight) for other in known):
-            known.append(weight)
-            kept.append(block)
-    return kept
-
-
-def _name(table: Bits) -> bytes:
-    """Equal for equal tables."""
-    if table.nbytes <= _NAMED:
-        return table.tobytes()
-    return digest(np.ascontiguousarray(table).data)

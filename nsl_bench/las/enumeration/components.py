@@ -16,8 +16,9 @@ from nsl_bench.budget import Undecided
 from nsl_bench.las.bits import digest
 from nsl_bench.las.enumeration.building_blocks import Part, Shape, counted
 from nsl_bench.las.enumeration.conjunctions import Positions, Relevance
-from nsl_bench.las.enumeration.resources import Limits, Resources, covers
+from nsl_bench.las.enumeration.resources import Limits, Resources
 from nsl_bench.las.tables.columns import Bits
+from nsl_bench.las.tables.dominance import covers
 
 __all__ = ["Body", "Joining", "Unprofitable", "distinct"]
 
@@ -185,7 +186,7 @@ class Joining:
         alive = np.flatnonzero(narrower.any(axis=1))
         if self._weaker is not None:
             alive = alive[(bad & ~narrower[alive]).any(axis=1)]
-            for excluded in self._excluded(body, base, added):
+            for excluded in self._excluded(base, added):
                 some = np.flatnonzero(excluded)
                 alive = alive[(self._tables[np.ix_(alive, some)] & excluded[some]).any(axis=1)]
         elif not body.shape:
@@ -207,7 +208,7 @@ class Joining:
             if not self._unprofitable(positions, holds, used.cost):
                 yield _joined(body, other, positions, holds, used), base, (*added, k)
 
-    def _excluded(self, body: Body, base: Body, added: _Added) -> Iterator[Bits]:
+    def _excluded(self, base: Body, added: _Added) -> Iterator[Bits]:
         """uint64 [positions]: for each part and what may stand for it, the unwanted cases that it excludes.
 
         A part of which nothing is left there does no more in a body than what may stand for it, which uses up

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from nsl_bench.budget import Budget
 
-__all__ = ["Limits", "Resources", "covers"]
+__all__ = ["Limits", "Resources"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +72,3 @@ class Limits(NamedTuple):
         """What a dominating conjunction must not use more of."""
         literals = () if self.literals is None else (used.literals,)
         return (used.cost, used.variables, *literals, *used.recall)
-
-
-def covers(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
-    """Whether what uses `a` uses nowhere more than `b` (`Limits.key`)."""
-    return all(x <= y for x, y in zip(a, b, strict=True))

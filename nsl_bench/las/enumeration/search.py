@@ -17,9 +17,9 @@ from nsl_bench.las.enumeration.canonical import Order, Renamings
 from nsl_bench.las.enumeration.compiled import make_tables
 from nsl_bench.las.enumeration.conjunctions import Conjunction, Relevance
 from nsl_bench.las.enumeration.evaluation import Extension
-from nsl_bench.las.enumeration.resources import Limits, Resources, covers
+from nsl_bench.las.enumeration.resources import Limits, Resources
 from nsl_bench.las.tables.columns import Bits
-from nsl_bench.las.tables.dominance import undominated
+from nsl_bench.las.tables.dominance import covers, undominated
 from nsl_bench.las.tables.literals import Vocabulary
 
 __all__ = ["Search"]
@@ -78,9 +78,9 @@ class Search:
         self._single = vocabulary.single
         self._without_replacement = vocabulary.without_replacement
         self._sighted = vocabulary.sight is not None
-        self._interest = None if self._without_replacement else vocabulary.interest
-        tested = through_first and self._interest is not None
-        self._tests = {i for i, b in enumerate(self._blocks) if tested and b.types == fixed and not b.varies}
+        self._interest = vocabulary.interest
+        tests = (i for i, b in enumerate(self._blocks) if b.types == fixed and not b.varies)
+        self._tests = set(tests) if through_first else set()
         self._known_useful: dict[tuple[tuple[str, ...], tuple[Placement, ...]], set[int]] = {}
         self._renamings = Renamings(self._blocks, len(fixed))
         self._options: dict[tuple[str, ...], list[_Option]] = {}
@@ -169,7 +169,6 @@ class Search:
 
     def _undominated_tests(self, types: tuple[str, ...], core: tuple[Placement, ...]) -> set[int]:
         """The tests that are left beside some placed blocks."""
-        assert self._interest is not None
         if self.tables.volume(types) * len(self._tests) > _MOST_BYTES:
             return set(self._tests)
         tests = sorted(self._tests)

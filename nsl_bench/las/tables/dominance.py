@@ -13,7 +13,7 @@ import numpy as np
 from nsl_bench.las.bits import Bits, digest
 from nsl_bench.las.tables.intervals import Interest
 
-__all__ = ["undominated"]
+__all__ = ["covers", "undominated"]
 
 _MOST_WORDS = 1 << 26
 """Words that are looked at to compare each two literals."""
@@ -52,7 +52,7 @@ def _best_of_kind(tables: Sequence[Bits], costs: Sequence[tuple[int, ...]], inte
     for i in sorted(range(len(tables)), key=lambda k: costs[k]):
         name = tuple(digest((tables[i] & cells).tobytes()) for cells in (interest.wanted, interest.unwanted))
         known = best.setdefault(name, [])
-        if not any(_covers(costs[k], costs[i]) for k in known):
+        if not any(covers(costs[k], costs[i]) for k in known):
             known.append(i)
             kept.append(i)
     if not kept or len(kept) ** 2 * tables[0].size > _MOST_WORDS:
@@ -65,11 +65,12 @@ def _best_of_kind(tables: Sequence[Bits], costs: Sequence[tuple[int, ...]], inte
     left: list[int] = []
     for k, i in enumerate(kept):
         worse = (good[k] & ~good).any(axis=1) | (~bad[k] & bad).any(axis=1)
-        others = [j for j in np.flatnonzero(~worse).tolist() if j != k and _covers(costs[kept[j]], costs[i])]
+        others = [j for j in np.flatnonzero(~worse).tolist() if j != k and covers(costs[kept[j]], costs[i])]
         if not others:
             left.append(i)
     return left
 
 
-def _covers(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
+def covers(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
+    """Whether what uses `a` uses nowhere more than `b`."""
     return all(x <= y for x, y in zip(a, b, strict=True))

@@ -63,7 +63,7 @@ class Vocabulary:
         budget: time and memory.
         columns: the distinct contexts.
         without_replacement: two literals of one predicate and sign must be different ground atoms.
-        interest: which columns and atoms matter; None: not known.
+        interest: which columns and atoms matter.
         sight: what constraints tell apart that rules are held to later; None: nothing.
         additive: costs of rules are sums of their head's and literals' (known once `literals` was called).
     """
@@ -73,7 +73,7 @@ class Vocabulary:
         task: LasTask,
         grounding: Grounding,
         budget: Budget,
-        interest: Interest | None = None,
+        interest: Interest,
         sight: Sight | None = None,
         made: Made | None = None,
     ) -> None:
@@ -111,8 +111,8 @@ class Vocabulary:
 
     @cached_property
     def _reached(self) -> dict[str, dict[Symbol, Bits]]:
-        """See `nsl_bench.las.tables.reach`; nothing is known without examples, or without replacement."""
-        if self.interest is None or self.without_replacement:
+        """See `nsl_bench.las.tables.reach`; nothing is known without replacement."""
+        if self.without_replacement:
             return {}
         found = reached(self.bias, self.grounding, self.fillings, self.interest.asked)
         return found if self._made is None else self._with_witnesses(found)
@@ -129,7 +129,7 @@ class Vocabulary:
 
     def has_witnesses(self, literals: Sequence[BodyLiteral]) -> bool:
         """Whether literals of any kinds are true together of a value that no example speaks of."""
-        wanted = self.columns.full if self.interest is None else self.interest.wanted
+        wanted = self.interest.wanted
         for kind, value in self._witnesses.items():
             place = self.domain(kind).position[value]
             known: dict[int, bool] = {}
@@ -297,7 +297,7 @@ class Vocabulary:
         self, literals: list[BodyLiteral], prices: Sequence[tuple[int, ...]]
     ) -> list[BodyLiteral]:
         """The literals of one declaration without those that another one makes superfluous."""
-        if len(literals) < 2 or self.interest is None or self.without_replacement:
+        if len(literals) < 2 or self.without_replacement:
             return literals
         kinds = literals[0].types
         if literals[0].mode.anti_reflexive and len(literals[0].constants) > 1:
