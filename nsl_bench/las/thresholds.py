@@ -48,9 +48,7 @@ def spelled(literals: Sequence[str], head: str = "") -> list[str]:
         literals: body literals, their variables ``V1``, ``V2`` ...
         head: the rule's head, whose variables are taken too.
     """
-    return [
-        text for literal, bounds in _parted(literals, head) for text in (literal, *map(_compared, bounds))
-    ]
+    return [text for literal, bounds in _parted(literals, head) for text in (literal, *map(" ".join, bounds))]
 
 
 def priced(literals: Sequence[str], head: str = "") -> list[str]:
@@ -77,10 +75,6 @@ def price_text(variable: str, operator: str, value: int) -> str:
 
 _Bound = tuple[str, str, str]
 """Variable, operator and value."""
-
-
-def _compared(bound: _Bound) -> str:
-    return " ".join(bound)
 
 
 def _price(bound: _Bound) -> str:

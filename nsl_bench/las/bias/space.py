@@ -322,13 +322,10 @@ class RuleMaker:
     def is_allowed(self, rule: Conjunction) -> bool:
         """Whether the rule is safe, and its body not too long, thresholds counted."""
         limit = self._bias.body_limit
-        if limit is not None and len(rule.literals) + sum(map(self._bounds, rule.literals)) > limit:
+        texts = [each for _, arguments in rule.literals for each in arguments if isinstance(each, str)]
+        if limit is not None and len(rule.literals) + sum(map(bound_count, texts)) > limit:
             return False
         return self.is_safe(rule)
-
-    @staticmethod
-    def _bounds(instance: Instance) -> int:
-        return sum(bound_count(each) for each in instance[1] if isinstance(each, str))
 
     def is_safe(self, rule: Conjunction) -> bool:
         """Whether each variable has a guard or a positive atom that binds it; comparisons bind none."""

@@ -119,14 +119,12 @@ class _Search:
             self._check_progress(outcome)
             uncovered = incumbent.missed(found, positive=True)
             violated = incumbent.missed(found, positive=False)
-            pending = [d for d in self._ungrounded() if d.content in uncovered | violated]
+            known = self._proposer.is_grounded
+            pending = [d for d in self._order if d.content in uncovered | violated and not known(d)]
             refuted = self._refute([d for d in self._cautious if d.content in violated], outcome.chosen)
             statistics["counterexamples"] += refuted
             if not pending and not refuted:
                 raise Undecided("no counterexample to the last proposal was found in time and memory")
-
-    def _ungrounded(self) -> list[Demand]:
-        return [demand for demand in self._order if not self._proposer.is_grounded(demand)]
 
     def _core(self, outcome: Outcome, incumbent: Incumbent) -> tuple[Demand, ...] | None:
         """What follows where no (better) hypothesis was proposed."""
@@ -134,9 +132,8 @@ class _Search:
             raise Undecided("time or memory ran out")
         if incumbent.total is not None or self._space.horizon is not None:
             return None
-        hard = tuple(demand for demand in self._problem.demands if demand.is_hard)
         grounded = [demand for demand in self._order if self._proposer.is_grounded(demand)]
-        return unsatisfiable_core(self._proposer, grounded, self._budget) or hard
+        return unsatisfiable_core(self._proposer, self._problem, grounded, self._budget)
 
     def _check_progress(self, outcome: Outcome) -> None:
         """Raise `Undecided` where a hypothesis is proposed again although what it misses was added."""

@@ -68,7 +68,7 @@ def search_at_once(
         if not outcome.proven and not budget.expired():
             raise Undecided("memory ran out in the search")
         if outcome.proven and outcome.chosen is None and incumbent.total is None and space.horizon is None:
-            return unsatisfiable_core(encoding, problem.demands, budget) or _hard(problem)
+            return unsatisfiable_core(encoding, problem, problem.demands, budget)
         if incumbent.is_proven or budget.expired():
             return None
     return None
@@ -92,7 +92,3 @@ def _optimum(
         )
     finally:
         prover.stop()
-
-
-def _hard(problem: Problem) -> tuple[Demand, ...]:
-    return tuple(demand for demand in problem.demands if demand.is_hard)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from clingo import Model
 
 from nsl_bench.budget import Budget
-from nsl_bench.las.clingo_tiers.demands import Demand
+from nsl_bench.las.clingo_tiers.demands import Demand, Problem
 from nsl_bench.las.clingo_tiers.encoding import Encoding
 
 __all__ = ["Outcome", "optimise", "unsatisfiable_core"]
@@ -114,32 +114,28 @@ def _solve(
 
 
 def unsatisfiable_core(
-    encoding: Encoding, wanted: Sequence[Demand], budget: Budget
-) -> tuple[Demand, ...] | None:
+    encoding: Encoding, problem: Problem, wanted: Sequence[Demand], budget: Budget
+) -> tuple[Demand, ...]:
     """A set of hard demands that no hypothesis meets together, made small while time lasts.
 
     Args:
         encoding: where they are grounded.
+        problem: the problem, all of whose hard demands are the set where no smaller one is found.
         wanted: the demands to choose from.
         budget: when to be content with a larger set.
-
-    Returns:
-        None if those that are encoded as such can be met together, or if time ran out before.
     """
     solving = encoding.control.configuration.solve
     solving.opt_mode = "ignore"  # type: ignore[union-attr]
     solving.solve_limit = "umax"  # type: ignore[union-attr]
     hard = [d for d in wanted if d.required or (d.forbidden and encoding.deterministic)]
     core = _core(encoding, hard, budget)
-    if core is None:
-        return None
-    for demand in list(core):
-        if len(core) > _MOST_MINIMISED or budget.expired():
+    for demand in core or ():
+        if core is None or len(core) > _MOST_MINIMISED or budget.expired():
             break
         smaller = _core(encoding, [each for each in core if each is not demand], budget)
         if smaller is not None:
             core = smaller
-    return tuple(core)
+    return tuple(core or (demand for demand in problem.demands if demand.is_hard))
 
 
 def _core(encoding: Encoding, wanted: Sequence[Demand], budget: Budget) -> list[Demand] | None:

@@ -15,7 +15,6 @@ from nsl_bench.las.enumeration.building_blocks import LEAF, BlockMaker, Blocks, 
 from nsl_bench.las.enumeration.resources import Limits
 from nsl_bench.las.enumeration.search import Search
 from nsl_bench.las.tables.body_literals import BodyLiteral
-from nsl_bench.las.tables.columns import Bits
 from nsl_bench.las.tables.literals import Vocabulary
 
 __all__ = ["leaf_types", "stars"]
@@ -63,7 +62,8 @@ def stars(
     Raises:
         Undecided: there are too many, or their tables take too much memory.
     """
-    search = Search(vocabulary, around, (leaf,), limits, _may_pay, through_first=True)
+    # stars are part of bodies that may gain anything
+    search = Search(vocabulary, around, (leaf,), limits, lambda holds, cost: False, through_first=True)
     found = []
     for conjunction in search.run():
         if limits.budget.expired():
@@ -81,8 +81,3 @@ def stars(
         found.append(maker.make(conjunction.types[1:], table, parts, used))
     account(search)
     return found
-
-
-def _may_pay(holds: Bits, cost: int) -> bool:
-    """Stars are part of bodies that may gain anything."""
-    return False

@@ -55,7 +55,8 @@ def dominated(instance: Instance, considered: Flags) -> Flags:
     violates = np.packbits(instance.violates, axis=0).T.copy()
     n_supports = instance.supports.sum(axis=0)
     n_violates = instance.violates.sum(axis=0)
-    order = np.lexsort((np.arange(n), n_violates, -n_supports, _ranks(instance)))
+    ranks = np.unique(instance.costs, return_inverse=True)[1].reshape(-1)
+    order = np.lexsort((np.arange(n), n_violates, -n_supports, ranks))
     # a rule that dominates supports whatever the rule supports, so it is found among those of its rarest need
     popularity = instance.supports.sum(axis=1)
     undominated: list[list[int]] = [[] for _ in range(len(instance.supports))]
@@ -73,11 +74,6 @@ def dominated(instance: Instance, considered: Flags) -> Flags:
         for need in needs.tolist():
             undominated[need].append(r)
     return found
-
-
-def _ranks(instance: Instance) -> Indices:
-    """intp [r]: costs by rank, which sort alike."""
-    return np.asarray(np.unique(instance.costs, return_inverse=True)[1].reshape(-1), np.intp)
 
 
 def split(instance: Instance) -> list[Instance]:

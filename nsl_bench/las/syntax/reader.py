@@ -242,11 +242,9 @@ class _Reader:
         examples, repeated = unique_ids(self.examples.examples)
         text = "\n".join(lines)
         bias = self._bias()
-        warnings = (*self._ignored_directives(), *self.notes, *repeated)
+        ignored = [f"#{word} says nothing of the score and is ignored." for word in self.ignored]
+        warnings = (*ignored, *self.notes, *repeated)
         return TaskText(examples, text, program, bias, self.source.name, warnings, self.places)
-
-    def _ignored_directives(self) -> tuple[str, ...]:
-        return tuple(f"#{word} says nothing of the score and is ignored." for word in self.ignored)
 
     def _bias(self) -> LanguageBias:
         dialect = self.dialect or self._told_dialect()

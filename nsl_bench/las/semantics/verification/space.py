@@ -87,9 +87,10 @@ class _Space:
                     continue
                 for head in heads:
                     for first, literals, kinds in self._filled(head, body):
-                        if len({text for text, _ in literals}) == size:
+                        texts = [text for text, _ in literals]
+                        if len(set(texts)) == size:
                             some = True
-                            if task.max_body is not None and self._length(literals) > task.max_body:
+                            if task.max_body is not None and len(_spelled(texts)) > task.max_body:
                                 continue
                             if first is not None or literals:
                                 yield first, literals, kinds
@@ -152,10 +153,6 @@ class _Space:
                 if low is None or high is None or low <= high
             ]
         return found
-
-    @staticmethod
-    def _length(body: Sequence[Literal]) -> int:
-        return len(_spelled([text for text, _ in body]))
 
     def _safe(self, head: str | None, body: Sequence[Literal], kinds: Sequence[str]) -> str | None:
         """The rule with its guards and inequalities; None if a variable is bound by nothing."""
