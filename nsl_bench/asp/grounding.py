@@ -6,16 +6,14 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from nsl_bench.asp.ground_program import GroundProgram
-from nsl_bench.asp.parsing import grounding_message
-from nsl_bench.errors import UserError
+from nsl_bench.asp.parsing import QuietControl
 
 if TYPE_CHECKING:
     from clingo import Control
     from clingo.ast import AST
 
-    from nsl_bench.asp.program import Program
 
-__all__ = ["check_safety", "grounded"]
+__all__ = ["grounded"]
 
 
 def grounded(
@@ -41,35 +39,15 @@ def grounded(
         UserError: a variable is unsafe, or clingo cannot ground it for another reason.
         MemoryError: the observer allows no more rules.
     """
-    from clingo import Control
     from clingo.ast import ProgramBuilder
 
-    messages: list[str] = []
-    control = Control(
-        ["--warn=none", *arguments], logger=lambda _, message: messages.append(message), message_limit=5
-    )
+    control = QuietControl(arguments, what)
     watching = observer or GroundProgram(keep=False)
     if observer is not None or check is not None:
         control.register_observer(watching)  # type: ignore[arg-type]
-    try:
-        with ProgramBuilder(control) as builder:
-            for node in nodes:
-                builder.add(node)
-        control.add("base", [], text)
-        watching.ground(control, check or (lambda: None))
-    except RuntimeError:
-        raise UserError(f"{what} cannot be grounded: {grounding_message(messages)}.") from None
+    with ProgramBuilder(control) as builder:
+        for node in nodes:
+            builder.add(node)
+    control.add("base", [], text)
+    watching.ground(control, check or (lambda: None))
     return control
-
-
-def check_safety(program: Program, what: str) -> None:
-    """Ground a program for no example at all, which finds what is unsafe and names it as written.
-
-    Args:
-        program: the program.
-        what: as for `grounded`.
-
-    Raises:
-        UserError: a variable is unsafe.
-    """
-    grounded(what, program.nodes)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
-from clingo import ast
+from clingo import Control, Symbol, ast
 
 from nsl_bench.asp.text import check_text, directive
 from nsl_bench.errors import UserError
 
-__all__ = ["grounding_message", "parse_text"]
+__all__ = ["QuietControl", "complaint", "parse_text"]
 
 _PLACE = re.compile(r"<[^>]*>:(\d+):(\d+)(?:-[\d:]+)?: (?:error: )?(.*)", re.DOTALL)
+_UNSAFE = re.compile(r"'(\w+)' is unsafe")
 _DECIMAL = re.compile(r"(?<![\w.])\d+\.\d+(?![\w.])")
 
 
@@ -57,7 +59,68 @@ def _syntax_error(messages: Sequence[str], text: str, what: str, place: tuple[in
     return f"{name}, line {place[0]}, column {place[1]}: syntax error."
 
 
-def grounding_message(messages: Sequence[str]) -> str:
+class QuietControl(Control):
+    """A control of clingo's whose complaints are one sentence, and nothing on the terminal.
+
+    Args:
+        arguments: clingo's options.
+        what: how the sentence begins, e.g. ``"The hypothesis"``.
+    """
+
+    def __init__(self, arguments: Sequence[str] = (), what: str = "The program") -> None:
+        messages: list[str] = []
+        super().__init__(["--warn=none", *arguments], lambda _, message: messages.append(message), 5)
+        self._messages, self._what = messages, what
+
+    def ground(
+        self, parts: Sequence[tuple[str, Sequence[Symbol]]] = (("base", ()),), context: object = None
+    ) -> None:
+        """Ground parts.
+
+        Raises:
+            UserError: a variable is unsafe, or clingo cannot ground it for another reason.
+        """
+        try:
+            super().ground(parts, context)
+        except RuntimeError:
+            raise self._refusal() from None
+
+    def add(self, *arguments: Any, **named: Any) -> None:
+        """Add statements, as clingo's own control does."""
+        try:
+            super().add(*arguments, **named)
+        except RuntimeError:
+            raise self._refusal() from None
+
+    def _refusal(self) -> UserError:
+        return UserError(f"{self._what} cannot be grounded: {_grounding_message(self._messages)}.")
+
+
+def complaint(nodes: Sequence[ast.AST]) -> str:
+    """Why no program can hold these rules and constants, e.g. an unsafe variable; empty if one can.
+
+    They are grounded under a condition that never holds, which takes no time.
+    """
+    if not nodes:
+        return ""
+    messages: list[str] = []
+    control = Control(["--warn=none"], lambda _, message: messages.append(message), 5)
+    try:
+        with ast.ProgramBuilder(control) as builder:
+            for node in nodes:
+                never = ast.SymbolicAtom(ast.Function(node.location, "nsl_never", [], 0))
+                literal = ast.Literal(node.location, ast.Sign.NoSign, never)
+                is_rule = node.ast_type == ast.ASTType.Rule
+                builder.add(node.update(body=[*node.body, literal]) if is_rule else node)
+        control.ground()
+    except RuntimeError:
+        names = dict.fromkeys(_UNSAFE.findall("".join(messages)))
+        unsafe = f"no positive literal of the body binds {', '.join(names)} (unsafe)"
+        return unsafe if names else re.sub(r"^line \d+, column \d+: ", "", _grounding_message(messages))
+    return ""
+
+
+def _grounding_message(messages: Sequence[str]) -> str:
     """clingo's first message as one line: ``line 1, column 5: unsafe variables in ...``."""
     text = " ".join(messages[0].split()) if messages else "clingo gives no reason"
     text = re.sub(r"^<[^>]*>:(\d+):(\d+)(?:-[\d:]+)?: ", r"line \1, column \2: ", text)

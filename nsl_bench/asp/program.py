@@ -7,8 +7,9 @@ every other part of the project works on.
 from __future__ import annotations
 
 import atexit
+import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Literal, NamedTuple
@@ -16,7 +17,7 @@ from typing import Literal, NamedTuple
 from clingo import ast
 
 from nsl_bench.asp.dependencies import dependents, strong_components
-from nsl_bench.asp.parsing import parse_text
+from nsl_bench.asp.parsing import complaint, parse_text
 from nsl_bench.asp.remembered import by_text
 from nsl_bench.errors import UserError
 
@@ -28,6 +29,7 @@ Signature = tuple[str, int]
 Head = Literal["atom", "constraint", "choice", "disjunction"]
 
 _REMEMBERED = 1 << 16
+_VARIABLE = re.compile(r"\b_*[A-Z]")
 _SKIPPED = (ast.ASTType.Comment, ast.ASTType.Defined, ast.ASTType.ShowSignature, ast.ASTType.ShowTerm)
 
 
@@ -192,7 +194,7 @@ def union(programs: Iterable[Program]) -> Program:
     return Program(tuple(rules.values()), tuple(constants.values()))
 
 
-def parse(text: str, what: str, place: tuple[int, int] = (1, 1)) -> Program:
+def parse(text: str, what: str, place: tuple[int, int] = (1, 1), *, safe: bool = True) -> Program:
     """Read a logic program.
 
     Args:
@@ -200,10 +202,11 @@ def parse(text: str, what: str, place: tuple[int, int] = (1, 1)) -> Program:
             and are skipped.
         what: its name in messages, e.g. ``"the hypothesis"`` or a file's name.
         place: line and column of the text in the file that it is from.
+        safe: every variable must be safe.
 
     Raises:
-        UserError: a syntax error (with line and column), a text that clingo cannot take, ``#script`` or
-            ``#include``, a weak constraint, or another statement that is no rule.
+        UserError: a syntax error or an unsafe variable (with line and column), a text that clingo cannot
+            take, ``#script`` or ``#include``, a weak constraint, or another statement that is no rule.
     """
     rules: list[Rule] = []
     constants: list[ast.AST] = []
@@ -219,21 +222,36 @@ def parse(text: str, what: str, place: tuple[int, int] = (1, 1)) -> Program:
             continue
         elif kind not in _SKIPPED:
             raise UserError(_refusal(node, what, place))
+    if safe:
+        _check_safe(rules, constants, what, place)
     return Program(tuple(rules), tuple(constants))
 
 
-def _refusal(node: ast.AST, what: str, place: tuple[int, int]) -> str:
+def _check_safe(rules: Sequence[Rule], constants: list[ast.AST], what: str, place: tuple[int, int]) -> None:
+    nodes = [*constants, *(rule.node for rule in rules if rule.node.body or _VARIABLE.search(rule.text))]
+    if complaint(nodes):
+        node = next((node for node in nodes if complaint([node])), nodes[0])
+        reason = complaint([node]) or complaint(nodes)
+        raise UserError(f"{_where(node, what, place)} cannot be grounded: {reason}.")
+
+
+def _where(node: ast.AST, what: str, place: tuple[int, int]) -> str:
+    """Line and column of a statement, and its beginning."""
     begin = node.location.begin
     line, column = place[0] + begin.line - 1, begin.column + (place[1] - 1 if begin.line == 1 else 0)
     shown = " ".join(str(node).split())[:60]
+    name = what[:1].upper() + what[1:] if what.startswith("the ") else what
+    return f"{name}, line {line}, column {column}: '{shown}'"
+
+
+def _refusal(node: ast.AST, what: str, place: tuple[int, int]) -> str:
     reasons = {
         ast.ASTType.Minimize: "weak constraints and #minimize are not supported; remove it",
         ast.ASTType.Program: "#program parts are not supported",
         ast.ASTType.External: "#external is not supported; write a fact or a choice",
     }
     reason = reasons.get(node.ast_type, "not supported; use rules, choices and constraints")
-    name = what[:1].upper() + what[1:] if what.startswith("the ") else what
-    return f"{name}, line {line}, column {column}: '{shown}': {reason}."
+    return f"{_where(node, what, place)}: {reason}."
 
 
 def rule_of(node: ast.AST) -> Rule | None:

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.asp.atoms import goal_of, read_atom
-from nsl_bench.asp.grounding import check_safety, grounded
+from nsl_bench.asp.grounding import grounded
 from nsl_bench.asp.program import Program, parse
 from nsl_bench.asp.replicas import Replicas, replicate
 from nsl_bench.inference.answered import known_labels
@@ -79,7 +79,6 @@ def derived(
     """
     goals = [goal_of(atom) for atom in atoms]
     program = parse("\n".join(rules), "the hypothesis") + parse(background, "the background knowledge")
-    check_safety(program, "The hypothesis")
     wanted = {(goal.name, len(goal.arguments)) for goal in goals}
     rows: dict[tuple[str, ...], int] = {}
     inverse = np.array([rows.setdefault(context, len(rows)) for context in contexts], np.int64)

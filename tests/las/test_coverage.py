@@ -112,6 +112,15 @@ def test_type_guards_and_inequalities_are_free() -> None:
     assert with_type_guards(task, "h(V1) :- a(V2).") == "h(V1) :- a(V2), n(V1), n(V2)."
 
 
+def test_what_only_grounding_finds_is_one_sentence(capfd: pytest.CaptureFixture[str]) -> None:
+    task = LasTask.parse("#const k = 1. q(k). #modeh(p). #pos(e, {p}, {}).")
+    with pytest.raises(UserError, match=r"^The program cannot be grounded: .*redefinition of constant"):
+        score(task, ["#const k = 2.", "p :- q(k)."])
+    with pytest.raises(UserError, match=r"^The hypothesis, line 1, column 1: .*binds X \(unsafe\)"):
+        score(task, ["p :- not r(X)."])
+    assert capfd.readouterr() == ("", "")
+
+
 def test_equal_rules_have_one_normal_form() -> None:
     assert normal_form("p(X) :- q(X,Y), not r(Y).") == normal_form("p(A) :- not r(B), q(A,B).")
     assert normal_form("p(X) :- q(X,Y).") != normal_form("p(X) :- q(Y,X).")

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from nsl_bench.asp import ground_program as asp
 from nsl_bench.asp.atoms import goal_of, parse_atom
 from nsl_bench.asp.dependencies import strong_components
-from nsl_bench.asp.grounding import check_safety, grounded
+from nsl_bench.asp.grounding import grounded
 from nsl_bench.asp.names import Names
 from nsl_bench.asp.program import Program, parse
 from nsl_bench.errors import UserError, did_you_mean
@@ -146,7 +146,6 @@ def check(query: Query, facts: Iterable[str] = ()) -> Program:
     """
     hypothesis = parse("\n".join(query.rules), "the hypothesis")
     program = hypothesis + _background(query.background)
-    check_safety(program, "The hypothesis")
     if program.classical:
         raise UserError(
             "Classical negation (-a) is not supported in the hypothesis or background; write 'not a'."

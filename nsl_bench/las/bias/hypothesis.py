@@ -49,7 +49,7 @@ def parse_rules(text: str, what: str = "the hypothesis") -> tuple[str, ...]:
     Raises:
         UserError: a syntax error, or a statement that is not a rule (`#script`, `#include`, ...).
     """
-    program = parse(text, what)
+    program = parse(text, what, safe=False)
     for node in program.constants:
         raise UserError(f"{what}: '{node}' is not a rule.")
     return tuple(
@@ -68,7 +68,7 @@ def rules_in(texts: Sequence[str], what: str = "the hypothesis") -> tuple[str, .
     Raises:
         UserError: they do not parse, or hold what is neither rule nor constant.
     """
-    return tuple(rule.text for rule in parse("\n".join(texts), what).rules)
+    return tuple(rule.text for rule in parse("\n".join(texts), what, safe=False).rules)
 
 
 def count_atoms(benchmark: Benchmark, texts: Sequence[str], what: str = "the hypothesis") -> int:
@@ -98,7 +98,7 @@ def count_atoms(benchmark: Benchmark, texts: Sequence[str], what: str = "the hyp
 
 def _distinct(texts: Sequence[str], what: str) -> dict[str, Rule]:
     """The rules that texts hold together, by their text."""
-    return {rule.text: rule for rule in parse("\n".join(texts), what).rules}
+    return {rule.text: rule for rule in parse("\n".join(texts), what, safe=False).rules}
 
 
 @by_text
@@ -125,7 +125,7 @@ def _nodes(child: ast.AST | Sequence[ast.AST] | None) -> Sequence[ast.AST]:
 
 
 def _read(rule: str | Rule) -> Rule:
-    return parse(rule, f"the rule '{rule}'").rules[0] if isinstance(rule, str) else rule
+    return parse(rule, f"the rule '{rule}'", safe=False).rules[0] if isinstance(rule, str) else rule
 
 
 def _parts(rule: Rule) -> RuleParts:

@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from clingo import Control, Symbol, SymbolType
 
+from nsl_bench.asp.parsing import QuietControl
 from nsl_bench.asp.replicas import Replicas, replicate
 from nsl_bench.las.bias.lookups import lookups, without
 from nsl_bench.las.checks import without_constant
@@ -81,7 +82,7 @@ def domains(task: LasTask) -> Domains:
     bounded = [atom for atom in dict.fromkeys(bounded) if atom.has_thresholds]
     numbers: dict[tuple[ModeAtom, int], tuple[int, ...]] = {}
     if bounded or any(placeholder.kind == "const" for placeholder in used):
-        control = Control(["--warn=none"])
+        control = QuietControl()
         lines = [
             program.shared,
             program.common,

@@ -16,9 +16,11 @@ from clingo import Control
 
 from nsl_bench.asp.atoms import read_atom
 from nsl_bench.asp.ground_program import GroundProgram
+from nsl_bench.asp.parsing import QuietControl
 from nsl_bench.asp.program import Program, Signature
 from nsl_bench.asp.replicas import Replicas, replicate
 from nsl_bench.budget import Budget, Expired
+from nsl_bench.errors import UserError
 from nsl_bench.las.language_bias import LanguageBias, ModeAtom
 from nsl_bench.las.semantics.coverage import Content, content
 from nsl_bench.las.task import LasTask
@@ -74,7 +76,7 @@ def _keys(task: LasTask, contexts: Sequence[Context], budget: Budget) -> dict[Co
     split = _Split.of(task, contexts)
     try:
         return {} if split is None else dict(split.keys(contexts, budget))
-    except (Expired, MemoryError, RuntimeError, _NotFixed):
+    except (Expired, MemoryError, UserError, _NotFixed):
         return {}
 
 
@@ -133,7 +135,7 @@ class _Split:
         """
         replicas = replicate(self._fixed, contexts)  # of all: each key lists the same predicates
         for chunk in _chunks(contexts):
-            control = Control(["--warn=none"])
+            control = QuietControl()
             watching = GroundProgram(keep=False)
             control.register_observer(watching)  # type: ignore[arg-type]
             control.add(_joint(replicas, chunk))

@@ -14,9 +14,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 
-from clingo import Control, Function, Model, Number, SolveHandle, SolveResult, Symbol
+from clingo import Function, Model, Number, SolveHandle, SolveResult, Symbol
 
 from nsl_bench.asp.ground_program import GroundProgram
+from nsl_bench.asp.parsing import QuietControl
 from nsl_bench.asp.replicas import Replicas, replicate
 from nsl_bench.budget import Budget, Expired
 from nsl_bench.errors import UserError
@@ -70,7 +71,7 @@ class Encoding:
         )
         self.rules = rules
         self.names = self._replicas.names
-        self.control = Control(["--warn=none", "--opt-strategy=usc,stratify", "--stats"])
+        self.control = QuietControl(["--opt-strategy=usc,stratify", "--stats"])
         self._limit = GroundProgram(keep=False)
         self.control.register_observer(self._limit)  # type: ignore[arg-type]
         if observer is not None:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from clingo import Control, Function, Model, Number, Symbol
+from clingo import Function, Model, Number, Symbol
 
 from nsl_bench.asp.ground_program import GroundProgram
+from nsl_bench.asp.parsing import QuietControl
 from nsl_bench.asp.replicas import replicate
 from nsl_bench.budget import Budget
 from nsl_bench.las.bias.space import SpaceRule
@@ -58,12 +59,12 @@ class Trial:
         self.atoms = _atoms(window) if self._program.deterministic else []
         self._window = [*window, *self.atoms]
         options = [] if self._program.deterministic else ["--enum-mode=brave", "--heuristic=Domain"]
-        self._options = ["--warn=none", "--models=0", *options]
+        self._options = ["--models=0", *options]
         self._begin()
 
     def _begin(self) -> None:
         """Make a control, for a later batch takes the longer the more were before."""
-        self._control = Control(self._options)
+        self._control = QuietControl(self._options)
         self._watching = GroundProgram(keep=False)
         self._control.register_observer(self._watching)  # type: ignore[arg-type]
         self._control.add("base", [], f"{self._program.shared}\n#show.")

@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from clingo import Control, Model
+from clingo import Model
 
 from nsl_bench.asp.ground_program import GroundProgram
+from nsl_bench.asp.parsing import QuietControl
 from nsl_bench.asp.program import parse, union
 from nsl_bench.asp.replicas import Replicas, replicate
 from nsl_bench.budget import Budget
@@ -130,10 +131,10 @@ def _chunks(contents: Sequence[Content]) -> Iterator[list[Content]]:
 
 def _bravely(program: Replicas, contents: Sequence[Content], budget: Budget | None) -> list[bool]:
     """Whether each replica has an answer set that holds its inclusions and none of its exclusions."""
-    options = ["--warn=none"]
+    options: list[str] = []
     if not program.deterministic:
-        options += ["--enum-mode=brave", "--heuristic=Domain"]
-    control = Control(options)
+        options = ["--enum-mode=brave", "--heuristic=Domain"]
+    control = QuietControl(options)
     budget = budget or Budget()
     budget.check()
     watching = GroundProgram(keep=False)

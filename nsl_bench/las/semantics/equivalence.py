@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from clingo import Control, Function, Number, ast
 
-from nsl_bench.asp.grounding import check_safety, grounded
+from nsl_bench.asp.grounding import grounded
 from nsl_bench.asp.names import Names
 from nsl_bench.asp.program import Program, Rule, Signature, parse, union
 from nsl_bench.asp.renaming import Renaming
@@ -261,7 +261,6 @@ def _hypothesis(texts: Sequence[str], what: str) -> Program:
     program = union(parse(text, what) for text in texts)
     if program.constants:
         raise UserError(f"Hypotheses to compare must contain only rules; got '{program.constants[0]}'.")
-    check_safety(program, what[:1].upper() + what[1:])
     return program
 
 

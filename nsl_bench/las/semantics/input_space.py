@@ -11,10 +11,11 @@ import itertools
 from collections.abc import Sequence
 from functools import lru_cache
 
-from clingo import Control, Symbol
+from clingo import Symbol
 
 from nsl_bench.asp.atoms import parse_atom
 from nsl_bench.asp.names import Names
+from nsl_bench.asp.parsing import QuietControl
 from nsl_bench.asp.program import statement
 from nsl_bench.errors import UserError
 from nsl_bench.las.task import LasTask
@@ -108,7 +109,7 @@ def _fact(text: str) -> tuple[Symbol, ...]:
     if symbol is not None:
         return (symbol,)
     statement(text)
-    control = Control(["--warn=none"])
+    control = QuietControl()
     control.add(f"{text}.")
     control.ground()
     atoms = list(control.symbolic_atoms)

@@ -151,7 +151,7 @@ class ExampleReader:
         for piece, offset in self._first_places.items():
             if not PLAIN_FACT.match(piece):
                 position = max(self._source.text.find(piece, offset), offset)
-                parse(piece + ".", self._source.name, self._source.place(position))
+                parse(piece + ".", self._source.name, self._source.place(position), safe=":-" in piece)
                 if ":-" not in piece and _VARIABLE.search(_STRING.sub("", piece)):
                     raise self._source.error(position, f"the context's fact '{piece[:60]}' has a variable.")
         for atom, offset in self._atom_places.items():
@@ -161,7 +161,7 @@ class ExampleReader:
     def _check_ground(self, atom: str, offset: int) -> None:
         from clingo import MessageCode, parse_term
 
-        parse(atom + ".", self._source.name, self._source.place(offset))
+        parse(atom + ".", self._source.name, self._source.place(offset), safe=False)
 
         def silent(code: MessageCode, message: str) -> None:
             """The sentence below says it better."""

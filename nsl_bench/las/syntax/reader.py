@@ -355,6 +355,9 @@ class _Reader:
             self.predicates.append(PredicateDeclaration(kind, name, number))
         elif word == "constant":
             kind, value = self._match(_CONSTANT, statement, "#constant(type, value)").groups()
+            rules = parse(f"{kind}({value}).", self.source.name, self.source.place(offset), safe=False).rules
+            if [(rule.derives, len(rule.node.body)) for rule in rules] != [({(kind, 1)}, 0)]:
+                raise self.source.error(offset, f"'{value.strip()}' is not one value in '#constant'.")
             self.constants[(kind, value.strip())] = None
         elif word in ("maxv", "max_body", "max_penalty"):
             digits = self._match(_NUMBER, statement, f"#{word}(number)").group(1)
