@@ -1,6 +1,6 @@
-"""How the files of a submission are packed: lines of text under zstd, probabilities as numbers of 16 bits.
+"""How the files of a submission are packed: lines of text under zstd, rows of labels and probabilities.
 
-A probability is one of these numbers:
+A row is what one run predicted in one evaluation. Probabilities are numbers of 16 bits, each one of these:
 
 ===================  ================================================================
 0 to 1000            thousandths
@@ -16,16 +16,43 @@ number halves the room of tasks with two labels.
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["coded", "decoded", "is_code", "opened_lines", "write_lines"]
+from nsl_bench.declared import quoted
+from nsl_bench.errors import UserError
+from nsl_bench.run.concepts import read_concepts
+from nsl_bench.types import AMBIGUOUS, BLANK, UNDECIDED
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = [
+    "CONCEPTS",
+    "EVALUATIONS",
+    "LIKELIEST",
+    "coded",
+    "decoded",
+    "is_code",
+    "opened_lines",
+    "row_of",
+    "run_rows",
+    "write_lines",
+]
+
+EVALUATIONS = ("hypothesis", "framework")
+CONCEPTS = "concepts"
+"""What stands for the evaluation in the row of the concepts that a learner returned."""
+
+LIKELIEST = -3
+"""What stands for a label that is the most probable one."""
 
 _LEVEL = 19
+_MOST_CONCEPTS = np.iinfo(np.int8).max + 1
 
 _FINE, _STEPS, _MOST, _LEFT = 0.01, 20, 1700, 2000
 
@@ -99,3 +126,77 @@ _PLAIN = np.array(
     [size / 1000 if size <= 1000 else 10.0 ** -(2 + (size - 1000) / _STEPS) for size in range(_MOST + 1)]
 )
 """The probability of each number without a sign."""
+
+
+def run_rows(run: str, frame: pd.DataFrame, names: Sequence[str]) -> Iterable[dict[str, Any]]:
+    """The rows of a run.
+
+    Args:
+        run: its name.
+        frame: what it predicted, as a store keeps it.
+        names: of the labels.
+
+    Raises:
+        UserError: there are probabilities of some labels only, or examples without a number.
+    """
+    codes = {**{name: k for k, name in enumerate(names)}, "undecided": UNDECIDED, "ambiguous": AMBIGUOUS}
+    for evaluation in EVALUATIONS:
+        part = frame[frame["evaluation"] == evaluation]
+        if part.empty:
+            continue
+        order = np.argsort([_number(str(example), run) for example in part["example"]])
+        predicted = part["predicted"].map(codes).to_numpy().astype(np.int8)[order]
+        given = [f"p_{name}" for name in names if f"p_{name}" in part and part[f"p_{name}"].notna().any()]
+        if given and len(given) < len(names):
+            lacking = next(name for name in names if f"p_{name}" not in given)
+            raise UserError(f"The predictions of the run {run} lack probabilities of {lacking}.")
+        exact = part[given].to_numpy(np.float32)[order] if given else None
+        yield row_of(run, evaluation, predicted, exact)
+        if evaluation == "framework" and CONCEPTS in part:
+            yield from _row_of_concepts(run, part[CONCEPTS].to_numpy()[order].tolist())
+
+
+def _row_of_concepts(run: str, texts: Sequence[str]) -> Iterable[dict[str, Any]]:
+    """The row of the concepts that a learner returned; none of a task with more than a row can hold."""
+    try:
+        concepts = read_concepts(texts)
+    except (ValueError, OverflowError) as error:
+        raise UserError(f"The predictions of the run {run} have broken concepts: {error}.") from error
+    if concepts.size and concepts.min() >= BLANK and concepts.max() < _MOST_CONCEPTS:
+        yield row_of(run, CONCEPTS, concepts.astype(np.int8).reshape(-1), None)
+
+
+def row_of(
+    run: str,
+    evaluation: str,
+    predicted: npt.NDArray[np.int8],
+    probabilities: npt.NDArray[np.float32] | None,
+) -> dict[str, Any]:
+    """A row of predictions.
+
+    Args:
+        run: its name.
+        evaluation: ``"hypothesis"``, ``"framework"`` or ``"concepts"``.
+        predicted: int8 [n], labels; of concepts, those of all slots.
+        probabilities: float32 [n, labels]; None of a learner that gives labels alone.
+    """
+    codes = None if probabilities is None or not probabilities.size else coded(probabilities)
+    if codes is not None:
+        predicted = np.where(predicted == decoded(codes).argmax(axis=1), LIKELIEST, predicted)
+    return {
+        "run": run,
+        "evaluation": evaluation,
+        "predicted": predicted.tolist(),
+        "probabilities": None if codes is None else codes.reshape(-1).tolist(),
+    }
+
+
+def _number(example: str, run: str) -> int:
+    """The number of an example, which stands at the end of its name."""
+    digits = example.rpartition("-")[2]
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 10):
+        raise UserError(
+            f"The predictions of the run {run} have the example {quoted(example)}; example names must "
+            "end in '-NUMBER'."
+        )
+    return int(digits)

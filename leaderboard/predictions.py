@@ -22,9 +22,9 @@ from nsl_bench.guarded.memory import own_data
 from nsl_bench.metrics.predictions import checked_probabilities
 from nsl_bench.types import BLANK
 
-from .packing import decoded, is_code
+from .packing import CONCEPTS, EVALUATIONS, LIKELIEST, decoded, is_code
 from .safe_files import LIMITS, Limits, Rejected
-from .submission import CONCEPTS, EVALUATIONS, LIKELIEST, PREDICTIONS
+from .submission import PREDICTIONS
 
 __all__ = [
     "DAMAGED",

@@ -33,14 +33,14 @@ from nsl_bench.run.record import Record
 from nsl_bench.sealing import DataSeed
 
 from .contests import Cell, Contest, contest_of
-from .packing import decoded
+from .packing import decoded, run_rows
 from .predictions import DAMAGED, READING, named, rows_of
 from .reading import Run, read_manifest, read_runs
 from .rounds.model import Round, SealedContest, place_data_seed
 from .score_report import SCORES, numbers_in
 from .scoring import score
 from .standing import AGAIN, Again
-from .submission import PREDICTIONS, Manifest, run_rows
+from .submission import PREDICTIONS, Manifest
 
 __all__ = ["COMPARED", "Sample", "again", "write_again"]
 

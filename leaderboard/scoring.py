@@ -26,13 +26,14 @@ from nsl_bench.run.job import Job
 
 from .contests import Cell, Contest, contest_of, incomplete, listed, of_several_versions
 from .measuring import Numbers
+from .packing import CONCEPTS
 from .predictions import Predicted, Sizes, contradictions, read_predictions
 from .reading import Run, read_manifest, read_runs
 from .rounds.model import By, Round
 from .rules import check_rules, judge_rules
 from .safe_files import LIMITS, Limits, Rejected, opened
 from .score_report import ScoredRun, ScoreReport, Spread
-from .submission import CONCEPTS, MANIFEST, PREDICTIONS, Manifest
+from .submission import MANIFEST, PREDICTIONS, Manifest
 from .truth import PARTS, concepts_of, hashes_of, truth
 
 __all__ = ["score"]

@@ -25,29 +25,22 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import numpy as np
-import numpy.typing as npt
-
 from nsl_bench import __version__, registry
-from nsl_bench.declared import Is, Open, checked, quoted
+from nsl_bench.declared import Is, Open, checked
 from nsl_bench.errors import UserError, did_you_mean
 from nsl_bench.learners.base import told_the_answer
-from nsl_bench.run.concepts import read_concepts
 from nsl_bench.run.job import Job
 from nsl_bench.run.store import Record, Store
-from nsl_bench.types import AMBIGUOUS, BLANK, UNDECIDED, Track
+from nsl_bench.types import Track
 
 from .contests import Cell, Contest, contest_of, incomplete, of_several_versions
 from .names import invisible, normalised, skeleton
-from .packing import coded, decoded, opened_lines, write_lines
+from .packing import opened_lines, run_rows, write_lines
 
 if TYPE_CHECKING:
-    import pandas as pd
+    pass
 
 __all__ = [
-    "CONCEPTS",
-    "EVALUATIONS",
-    "LIKELIEST",
     "MANIFEST",
     "PREDICTIONS",
     "RUNS",
@@ -56,8 +49,6 @@ __all__ = [
     "digest",
     "manifest_of",
     "place_of",
-    "row_of",
-    "run_rows",
     "save",
     "slug",
     "write_submission",
@@ -67,13 +58,6 @@ SCHEMA = 1
 """Version of the form."""
 
 MANIFEST, RUNS, PREDICTIONS = "submission.json", "runs.jsonl.zst", "predictions.parquet"
-EVALUATIONS = ("hypothesis", "framework")
-CONCEPTS = "concepts"
-"""What stands for the evaluation in the row of the concepts that a learner returned."""
-
-LIKELIEST = -3
-"""What stands for a label that is the most probable one."""
-
 _Place = tuple[str, str, Cell]
 """Where a run belongs: contest, network and cell."""
 
@@ -81,7 +65,6 @@ _Written = tuple[Mapping[str, Any], Iterable[Mapping[str, Any]]]
 """A run as it is written: its line, and its rows of predictions."""
 
 _PAGE, _LEVEL = 1 << 26, 19
-_MOST_CONCEPTS = np.iinfo(np.int8).max + 1
 _NETWORK_ADDRESS = re.compile(r"https?://[^\s<>\"'`\\]+")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
@@ -414,77 +397,3 @@ def _stored_rows(store: Store, record: Record) -> Iterable[dict[str, Any]]:
     """The rows of a run whose predictions a store has."""
     names = registry.create("benchmark", record.job.tested).labels.names
     return run_rows(record.key, store.predictions(record.key), names)
-
-
-def run_rows(run: str, frame: pd.DataFrame, names: Sequence[str]) -> Iterable[dict[str, Any]]:
-    """The rows of a run.
-
-    Args:
-        run: its name.
-        frame: what it predicted, as a store keeps it.
-        names: of the labels.
-
-    Raises:
-        UserError: there are probabilities of some labels only, or examples without a number.
-    """
-    codes = {**{name: k for k, name in enumerate(names)}, "undecided": UNDECIDED, "ambiguous": AMBIGUOUS}
-    for evaluation in EVALUATIONS:
-        part = frame[frame["evaluation"] == evaluation]
-        if part.empty:
-            continue
-        order = np.argsort([_number(str(example), run) for example in part["example"]])
-        predicted = part["predicted"].map(codes).to_numpy().astype(np.int8)[order]
-        given = [f"p_{name}" for name in names if f"p_{name}" in part and part[f"p_{name}"].notna().any()]
-        if given and len(given) < len(names):
-            lacking = next(name for name in names if f"p_{name}" not in given)
-            raise UserError(f"The predictions of the run {run} lack probabilities of {lacking}.")
-        exact = part[given].to_numpy(np.float32)[order] if given else None
-        yield row_of(run, evaluation, predicted, exact)
-        if evaluation == "framework" and CONCEPTS in part:
-            yield from _row_of_concepts(run, part[CONCEPTS].to_numpy()[order].tolist())
-
-
-def _row_of_concepts(run: str, texts: Sequence[str]) -> Iterable[dict[str, Any]]:
-    """The row of the concepts that a learner returned; none of a task with more than a row can hold."""
-    try:
-        concepts = read_concepts(texts)
-    except (ValueError, OverflowError) as error:
-        raise UserError(f"The predictions of the run {run} have broken concepts: {error}.") from error
-    if concepts.size and concepts.min() >= BLANK and concepts.max() < _MOST_CONCEPTS:
-        yield row_of(run, CONCEPTS, concepts.astype(np.int8).reshape(-1), None)
-
-
-def row_of(
-    run: str,
-    evaluation: str,
-    predicted: npt.NDArray[np.int8],
-    probabilities: npt.NDArray[np.float32] | None,
-) -> dict[str, Any]:
-    """A row of predictions.
-
-    Args:
-        run: its name.
-        evaluation: ``"hypothesis"``, ``"framework"`` or ``"concepts"``.
-        predicted: int8 [n], labels; of concepts, those of all slots.
-        probabilities: float32 [n, labels]; None of a learner that gives labels alone.
-    """
-    codes = None if probabilities is None or not probabilities.size else coded(probabilities)
-    if codes is not None:
-        predicted = np.where(predicted == decoded(codes).argmax(axis=1), LIKELIEST, predicted)
-    return {
-        "run": run,
-        "evaluation": evaluation,
-        "predicted": predicted.tolist(),
-        "probabilities": None if codes is None else codes.reshape(-1).tolist(),
-    }
-
-
-def _number(example: str, run: str) -> int:
-    """The number of an example, which stands at the end of its name."""
-    digits = example.rpartition("-")[2]
-    if not (digits.isascii() and digits.isdigit() and len(digits) < 10):
-        raise UserError(
-            f"The predictions of the run {run} have the example {quoted(example)}; example names must "
-            "end in '-NUMBER'."
-        )
-    return int(digits)

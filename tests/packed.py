@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from nsl_bench.leaderboard.packing import coded, decoded, opened_lines, write_lines
-from nsl_bench.leaderboard.submission import LIKELIEST, PREDICTIONS
+from nsl_bench.leaderboard.packing import LIKELIEST, coded, decoded, opened_lines, write_lines
+from nsl_bench.leaderboard.submission import PREDICTIONS
 
 __all__ = ["COMMITTED", "edit_predictions", "pack", "unpacked"]
 

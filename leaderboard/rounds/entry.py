@@ -24,7 +24,8 @@ from nsl_bench.run.sweep import Executor, Tally, sweep
 from nsl_bench.sealing import DataSeed
 from nsl_bench.types import Track
 
-from ..submission import Manifest, manifest_of, row_of, save
+from ..packing import row_of
+from ..submission import Manifest, manifest_of, save
 from .model import Place, Round, SealedContest, place_data_seed, read_file
 from .package import ROUND_FILE, folder_digests, jobs_at, places_of
 

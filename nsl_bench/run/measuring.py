@@ -369,7 +369,9 @@ def _count(
     found.inference = told.inference
     for part, data in (("train", material.train), ("test", test)):
         if material.track == "pretrained" and data.predictions is not None:
-            found.numbers[f"concept_accuracy_{part}"] = _concept_accuracy(data.split, data.predictions)
+            true = data.split.concepts
+            right = (data.predictions.concepts == true)[true != BLANK]
+            found.numbers[f"concept_accuracy_{part}"] = float(right.mean())
             found.perception[part] = perceived(data.split, data.predictions)
 
 
@@ -417,12 +419,8 @@ def blaming(doing: str) -> Iterator[None]:
     except UserError as error:
         raise Failure("crashed", f"{doing}: {error}") from error
     except Exception as error:  # a learner may be anybody's code, and may raise anything
-        raise Failure("crashed", f"{doing}: {named(error)}", _last_lines(error)) from error
-
-
-def _last_lines(error: Exception) -> str:
-    lines = "".join(traceback.format_exception(error)).splitlines()
-    return "\n".join(lines[-10:])
+        lines = "".join(traceback.format_exception(error)).splitlines()
+        raise Failure("crashed", f"{doing}: {named(error)}", "\n".join(lines[-10:])) from error
 
 
 def _frame(
@@ -450,8 +448,3 @@ def _frame(
         columns["step"] = split.steps
         columns["images"] = (split.concepts != BLANK).sum(axis=1)
     return pd.DataFrame(columns)
-
-
-def _concept_accuracy(split: Split, predictions: Predictions) -> float:
-    shown = split.concepts != BLANK
-    return float(np.mean(predictions.concepts[shown] == split.concepts[shown]))

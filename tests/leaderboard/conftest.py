@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-import json
+import shlex
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from mutations import BOARD as CONTEST
 from nsl_bench.leaderboard.board import Board, read_board
 from nsl_bench.leaderboard.contests import Contest, read_contests
+from nsl_bench.leaderboard.rounds.model import read_round
 from nsl_bench.leaderboard.score_report import SCORES, write_scores
 from nsl_bench.leaderboard.scoring import score
 from nsl_bench.leaderboard.site.build import build_site
-from nsl_bench.leaderboard.submission import MANIFEST, digest, write_submission
+from nsl_bench.leaderboard.submission import write_submission
+from sealed import CONTESTS, LEARNER, TASK, Played, answer, by_rule, call, enter, right
+from sealed import resign as signed_again
 
+from nsl_bench import registry
+from nsl_bench.data.splits import symbolic_split
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import plan
 from nsl_bench.run.store import Store
@@ -99,12 +105,61 @@ def site(board: Board, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def resign() -> Callable[[Path], None]:
-    """Put the files' present hashes into the manifest, as a cheat would."""
+def resign() -> Callable[[Path], Path]:
+    """Puts the files' present hashes into the manifest, as a cheat would."""
+    return signed_again
 
-    def run(folder: Path) -> None:
-        values = json.loads((folder / MANIFEST).read_text())
-        values["files"] = {name: digest(folder / name) for name in values["files"]}
-        (folder / MANIFEST).write_text(json.dumps(values))
 
-    return run
+@pytest.fixture(scope="session")
+def sealed(tmp_path_factory: pytest.TempPathFactory) -> Played:
+    """A round that is sealed and has no entries."""
+    played = Played(tmp_path_factory.mktemp("played with 'odd' $names"))
+    played.public.mkdir()
+    (played.public / "board.toml").write_text(CONTESTS)
+    words = ["--data-seed-file", played.seed, "--out", played.package()]
+    said = right(call("leaderboard", "seal", "autumn", *words, *played.board))
+    assert played.seed.read_text().strip() not in said
+    return played
+
+
+@pytest.fixture(scope="session")
+def mine(sealed: Played, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A submission by predictions, with the rule that everybody knows."""
+    folder = tmp_path_factory.mktemp("mine")
+    package = Path(shutil.copytree(sealed.package(), folder / "package"))
+    rule = registry.create("benchmark", TASK).true_rule
+    return enter(answer(package, by_rule, rule), "By rule", folder / "sent")
+
+
+@pytest.fixture(scope="session")
+def played(sealed: Played, mine: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Played]:
+    """The round with three entries, revealed: by predictions, by code, and of public answers."""
+    folder = tmp_path_factory.mktemp("entrants")
+    taken = ["--accept", sealed.accepted, *sealed.board]
+    assert "By rule: accepted" in right(call("score-submission", mine, *taken))
+    (folder / "learner.py").write_text(LEARNER)
+    code = ["--learner", f"{folder / 'learner.py'}:FromConcepts", "--name", "By code", "--licence", "MIT"]
+    seed = ["--data-seed-file", sealed.seed]
+    words = [*code, *seed, "--out", folder / "results", *taken]
+    said = right(call("leaderboard", "run-entry", "autumn", *words))
+    assert "By code: accepted" in said and "scored when the round autumn is revealed" in said
+    package = Path(shutil.copytree(sealed.package(), folder / "package"))
+    public = enter(answer(package, of_public_seed), "Public answers", folder / "public")
+    right(call("score-submission", public, *taken))
+    before = read_round("autumn", sealed.public / "board.toml")
+    by = [entry.by for entry in before.entries]
+    assert not before.secret and by == ["predictions", "code", "predictions"]
+    assert not sealed.accepted.exists(), "predictions and scores before the reveal tell of the answers"
+    shutil.copytree(sealed.public, sealed.folder / "before")
+    words = ["--submissions", sealed.accepted, *sealed.board]
+    said = right(call("leaderboard", "reveal", "autumn", *seed, *words))
+    assert "By code (code): 2 runs scored" in said
+    line = said.splitlines()[-1].partition("Anyone can check it with: ")[2]
+    assert "No problems found." in right(call(*shlex.split(line)[1:]))  # word for word
+    yield sealed
+
+
+def of_public_seed(folder: Path, test: pd.DataFrame) -> list[str]:
+    """The answers that everybody can make: those of the public seed."""
+    task = registry.create("benchmark", TASK)
+    return [task.labels.names[k] for k in symbolic_split(task, "test", seed=0).labels]
