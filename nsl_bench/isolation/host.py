@@ -12,6 +12,7 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -71,11 +72,14 @@ class IsolatedLearner:
         isolation: the restrictions in force.
         libraries: versions of the libraries that its code imports, and of Python if it has its own
             interpreter; empty for learners that come with nsl-bench.
+        vetting_time: seconds in which the harness tried its rules.
         timed_out_: whether the time limit ended `fit` and the best hypothesis reported so far is used.
 
     Raises:
         Failure: the learner cannot be created.
     """
+
+    vetting_time = 0.0
 
     def __init__(self, spec: str, seed: int, limits: Limits) -> None:
         self._seed, self._limits = seed, limits
@@ -236,8 +240,10 @@ class IsolatedLearner:
                 check_hypothesis(found, self.stands_for)
             rules = found.rules if isinstance(found, Hypothesis) else found
             if rules and not self.comes_with_us and getattr(found, "language", "asp") == "asp":
+                clock = perf_counter()
                 one_by_one("\n".join(rules), f"the rules of the learner {self.stands_for}")
                 vet(rules, self._vetted(), self._limits)
+                self.vetting_time += perf_counter() - clock
             return found
         raise InvalidOutput(f"{self.stands_for}.rules returned an invalid hypothesis.")
 

@@ -19,9 +19,9 @@ class Effort:
     """Measures the costs of a learner.
 
     Wall time includes what the harness does for the learner, such as rendering the images that it asks for,
-    and increases on a busy machine. It excludes computing a view's literals. CPU time is the learner's own if
-    the learner has its own process: the kernel's count, without a gap from one measured block to the next, so
-    that work between them counts, too.
+    and increases on a busy machine. It excludes computing a view's literals and trying a stranger's rules.
+    CPU time is the learner's own if the learner has its own process: the kernel's count, without a gap from
+    one measured block to the next, so that work between them counts, too.
 
     Args:
         learner: the learner. One without a process of its own works in this process, and its memory cannot be
@@ -52,13 +52,17 @@ class Effort:
             doing: name of the numbers.
             views: what the learner is handed; the time of computing their literals does not count.
         """
-        clock = perf_counter() - _given(views, 0)
+        clock = self._clock(views)
         before = self._counted if self._apart and self._counted is not None else self._cpu()
         cpu = before - self._given_cpu(views)
         yield
-        self._add(f"{doing}_time", perf_counter() - _given(views, 0) - clock)
+        self._add(f"{doing}_time", self._clock(views) - clock)
         self._counted = self._cpu()
         self._add(f"{doing}_cpu_time", self._counted - self._given_cpu(views) - cpu)
+
+    def _clock(self, views: Sequence[View]) -> float:
+        vetting = self._learner.vetting_time if self._apart else 0.0
+        return perf_counter() - _given(views, 0) - vetting
 
     def _add(self, name: str, seconds: float) -> None:
         self.numbers[name] = self.numbers.get(name, 0.0) + max(0.0, seconds)

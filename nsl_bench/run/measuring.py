@@ -214,8 +214,8 @@ def measure_learner(
     asked: dict[str, float] = {}
     concepts: npt.NDArray[np.int16] | None = None
     if "framework" in answers:
-        asked, concepts = _asked_more(learner, material, views, interventions)
-    with blaming("rules"):
+        asked, concepts = _asked_more(learner, material, views, interventions, effort)
+    with blaming("rules"), effort.of("prediction"):
         hypothesis = hypothesis_of(learner, material.benchmark)
     told = learner.effort() if isinstance(learner, FolderLearner) else effort.numbers
     found.numbers = {**told, **asked}
@@ -268,7 +268,7 @@ def _answers(learner: Any, views: Mapping[str, View], effort: Effort) -> dict[st
 
 
 def _asked_more(
-    learner: Any, material: Material, views: Mapping[str, View], interventions: Sequence[int]
+    learner: Any, material: Material, views: Mapping[str, View], interventions: Sequence[int], effort: Effort
 ) -> tuple[dict[str, float], npt.NDArray[np.int16] | None]:
     """How good the concepts are that a learner sees, and its accuracy where it is given some true ones.
 
@@ -279,7 +279,7 @@ def _asked_more(
     seen_here: npt.NDArray[np.int16] | None = None
     test = material.test
     if hasattr(learner, "predict_concepts"):
-        with blaming("predict_concepts"):
+        with blaming("predict_concepts"), effort.of("prediction", views["framework"]):
             answer = learner.predict_concepts(views["framework"])
             if answer is not None:
                 given = concept_probabilities(answer, test.split)
@@ -290,8 +290,9 @@ def _asked_more(
     for k in interventions:
         rng = generator("interventions", material.tested.name, material.tested.version)
         seen = replace(test, predictions=intervened(test.split, test.predictions, k, rng))
-        with contextlib.suppress(Unanswered), blaming("predict"):
-            labels, _ = answers_of(learner, material.view(seen, labelled=False))
+        shown = material.view(seen, labelled=False)
+        with contextlib.suppress(Unanswered), blaming("predict"), effort.of("prediction", shown):
+            labels, _ = answers_of(learner, shown)
             found[f"accuracy_given_{k}"] = measure.accuracy(labels, test.split.labels.astype(np.int64))
     return found, seen_here
 
@@ -369,8 +370,7 @@ def _count(
     found.inference = told.inference
     for part, data in (("train", material.train), ("test", test)):
         if material.track == "pretrained" and data.predictions is not None:
-            true = data.split.concepts
-            right = (data.predictions.concepts == true)[true != BLANK]
+            right = (data.predictions.concepts == data.split.concepts)[data.split.concepts != BLANK]
             found.numbers[f"concept_accuracy_{part}"] = float(right.mean())
             found.perception[part] = perceived(data.split, data.predictions)
 

@@ -356,7 +356,7 @@ class _Reader:
         elif word == "constant":
             kind, value = self._match(_CONSTANT, statement, "#constant(type, value)").groups()
             rules = parse(f"{kind}({value}).", self.source.name, self.source.place(offset), safe=False).rules
-            if [(rule.derives, len(rule.node.body)) for rule in rules] != [({(kind, 1)}, 0)]:
+            if len(rules) != 1 or rules[0].node.body or rules[0].derives != {(kind, 1)}:
                 raise self.source.error(offset, f"'{value.strip()}' is not one value in '#constant'.")
             self.constants[(kind, value.strip())] = None
         elif word in ("maxv", "max_body", "max_penalty"):
