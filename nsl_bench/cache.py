@@ -111,7 +111,7 @@ def key(*parts: Any, size: int = 10) -> str:
         size: bytes of the hash, each two hexadecimal digits. At least 16 where a stranger chooses the values.
     """
     text = json.dumps(parts, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return hashlib.blake2b(text.encode(), digest_size=size).hexdigest()
+    return hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=size).hexdigest()
 
 
 def content_key(*files: Path) -> str:

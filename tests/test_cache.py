@@ -44,6 +44,7 @@ def test_only_its_own_is_cleared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_keys() -> None:
+    assert cache.key("\udcff") != cache.key("\udcfe"), "names of files that are no UTF-8"
     assert cache.key("a", {"x": 1, "y": 2}) == cache.key("a", {"y": 2, "x": 1})
     assert len({cache.key("a", "b"), cache.key("ab"), cache.key("b", "a"), cache.key(["a", "b"])}) == 4
     assert cache.key("a", 1) == "c3fdc3a6eae10e0777d7"

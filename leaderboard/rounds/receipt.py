@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
-from nsl_bench.declared import Is, Open, read_json
+from nsl_bench.declared import Is, Open, parse_json, read_json
 
-from .model import DIGEST_OR_NONE, Round, Taken, is_name
+from .model import DIGEST_OR_NONE, Round, Taken, is_name, read_file
 
 __all__ = ["Receipt", "differences", "read_receipt"]
 
@@ -23,7 +23,7 @@ class Receipt(Open):
 
     Attributes:
         name: name of the round.
-        start: the link before the first entry, a hash of what was sealed; empty in a copy of a round's file.
+        start: the link before the first entry, a hash of what was sealed.
         entries: the entries, of which the last is the entrant's.
         salt: the salt of the entrant's digest; empty for code, whose predictions the entrant may not know.
         revealed: date of the reveal; empty before it.
@@ -51,7 +51,10 @@ def read_receipt(path: Path) -> Receipt:
     Raises:
         UserError: the file cannot be read or is neither.
     """
-    return read_json(Receipt, path, "The receipt ")
+    receipt = read_json(Receipt, path, "The receipt ")
+    if receipt.start or "contests" not in parse_json(path.read_bytes()):
+        return receipt
+    return replace(receipt, start=read_file(path).start)  # a copy of a round's file, maybe without entries
 
 
 def differences(found: Round, receipt: Receipt) -> Iterator[str]:

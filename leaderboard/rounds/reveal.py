@@ -113,12 +113,21 @@ def score_entries(
                 raise UserError(
                     f"Its files are neither in {folder} nor in {withheld(submissions)}; ask the entrant."
                 )
-            report = score(folder, (), limits, heard, rounds=(found,))
+            report = _scored(entry, found, folder, limits, heard)
         except UserError as error:
             report = ScoreReport(entry.name, (str(error),))
         if report.accepted:
             write_scores(report, folder / SCORES)
         yield entry, report
+
+
+def _scored(entry: Taken, found: Round, folder: Path, limits: Limits, heard: _Heard | None) -> ScoreReport:
+    """The report on what lies in an entry's folder, which must be that entry and no other one."""
+    report = score(folder, (), limits, heard, rounds=(found,))
+    held = None if report.manifest is None else found.entry(report.manifest)
+    if held not in (None, entry):
+        raise UserError(f"{folder} contains another entry, '{held.name}'.")
+    return report
 
 
 @dataclass(frozen=True)
@@ -232,7 +241,7 @@ def _entry_again(
     if not folder.is_dir():
         return Finding(what, f"{submissions} does not contain its folder {entry.folder}", checked=False)
     try:
-        report = score(folder, (), limits, heard, rounds=(found,))
+        report = _scored(entry, found, folder, limits, heard)
     except UserError as error:
         return Finding(what, str(error).rstrip("."))
     if not report.accepted:
@@ -270,18 +279,20 @@ def check_package(found: Round, package: Path) -> Iterator[Finding]:
     """
     if not (package / ROUND_FILE).is_file():
         raise UserError(f"{package} is not the package of a sealed round: {ROUND_FILE} is missing.")
+    yield from check_receipt(found, package / ROUND_FILE)
     for contest in found.board_contests("predictions"):
-        if (package / contest.base).is_dir():
-            yield _folders_again(contest, package / contest.base)
+        yield _folders_again(contest, package / contest.base)
 
 
 def _folders_again(contest: SealedContest, folder: Path) -> Finding:
-    jobs = jobs_in_package(folder)
-    what = f"{contest.base}: {len(jobs)} folders match those of the round"
-    wrong = []
-    for place, job in jobs.items():
+    what = f"{contest.base}: {len(contest.cells)} folders match those of the round"
+    lacking, wrong = set(contest.cells), []
+    for place, job in jobs_in_package(folder).items() if folder.is_dir() else ():
         cell = contest.cell(job)
-        said = None if cell is None else contest.hashes(cell)
-        if said != folder_digests(place):
+        # Neither a folder of another round nor a second one for a run is what was handed out.
+        if cell not in lacking or contest.hashes(cell) != folder_digests(place):
             wrong.append(place.name)
-    return Finding(what, f"{len(wrong)} differ, first {wrong[0]}" if wrong else "")
+        lacking.discard(cell)
+    if wrong:
+        return Finding(what, f"{len(wrong)} differ, first {wrong[0]}")
+    return Finding(what, f"{folder} lacks {len(lacking)} of them" if lacking else "", checked=not lacking)

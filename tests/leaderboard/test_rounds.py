@@ -209,6 +209,11 @@ def test_folders_without_the_entries(played: Played, tmp_path: Path) -> None:
     said = right(call(*words, tmp_path), 1)
     assert f"not checked: By code: accepted before the reveal, scored again: {tmp_path} does not" in said
     assert "ok: By rule" in said and "wrong" not in said
+    shutil.copytree(played.accepted / "autumn--by-rule", tmp_path / "autumn--by-code")
+    said = right(call(*words, tmp_path), 1)
+    assert (
+        "wrong: By code: accepted before the reveal" in said and "contains another entry, 'By rule'" in said
+    )
 
 
 @pytest.mark.parametrize(

@@ -152,6 +152,15 @@ def test_a_package_that_is_not_what_was_sealed(sealed: Played, tmp_path: Path) -
     table = pd.read_parquet(train)
     table.assign(label=table["label"].iloc[::-1].to_numpy()).to_parquet(train)
     assert "1 differ, first sudoku_4x4-rotate90" in right(call(*words), 1)
+    shutil.rmtree(train.parent)
+    said = right(call(*words), 1)
+    assert f"not checked: grids: 2 folders match those of the round: {package / 'grids'} lacks 1 of" in said
+    (other,) = package.glob("grids/*/train.parquet")
+    shutil.copytree(other.parent, package / "grids" / "twice")
+    assert "wrong: grids: 2 folders match those of the round: 1 differ, first twice" in right(call(*words), 1)
+    file = package / "round.json"
+    file.write_text(file.read_text().replace('"sealed": "20', '"sealed": "19'))
+    assert f"wrong: {file}: what was sealed was changed" in right(call(*words), 1)
 
 
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGINT"])
