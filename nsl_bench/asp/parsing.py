@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from clingo import Control, Symbol, ast
@@ -11,7 +11,7 @@ from clingo import Control, Symbol, ast
 from nsl_bench.asp.text import check_text, directive
 from nsl_bench.errors import UserError
 
-__all__ = ["QuietControl", "complaint", "parse_text"]
+__all__ = ["QuietControl", "complaint", "nodes_in", "parse_text"]
 
 _PLACE = re.compile(r"<[^>]*>:(\d+):(\d+)(?:-[\d:]+)?: (?:error: )?(.*)", re.DOTALL)
 _UNSAFE = re.compile(r"'(\w+)' is unsafe")
@@ -128,3 +128,20 @@ def _grounding_message(messages: Sequence[str]) -> str:
     for inner in ("error: ", "note: ", "[#inc_base];", ":-[#inc_base]"):
         text = text.replace(inner, "")
     return text.rstrip(".")
+
+
+def nodes_in(node: ast.AST, *kinds: ast.ASTType) -> Iterator[ast.AST]:
+    """A syntax tree's nodes, in any order.
+
+    Args:
+        node: its root.
+        kinds: which nodes are asked for; all by default.
+    """
+    left = [node]
+    while left:
+        node = left.pop()
+        if not kinds or node.ast_type in kinds:
+            yield node
+        for key in node.child_keys:
+            child = getattr(node, key)
+            left += [child] if isinstance(child, ast.AST) else child or ()

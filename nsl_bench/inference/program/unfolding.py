@@ -14,6 +14,7 @@ from typing import Any
 from clingo import ast
 from clingo.ast import ASTType, Sign
 
+from nsl_bench.asp.parsing import nodes_in
 from nsl_bench.asp.program import Program, Rule, Signature, rule_of
 
 __all__ = ["unfold"]
@@ -75,17 +76,6 @@ def _is_simple(node: Any) -> bool:
     return _variables(node.body) <= names | {"_"}
 
 
-class _Variables(ast.Transformer):
-    """Collects the names of variables."""
-
-    def __init__(self) -> None:
-        self.names: set[str] = set()
-
-    def visit_Variable(self, variable: Any) -> Any:
-        self.names.add(variable.name)
-        return variable
-
-
 class _Substitution(ast.Transformer):
     """Puts terms in the place of variables."""
 
@@ -97,10 +87,7 @@ class _Substitution(ast.Transformer):
 
 
 def _variables(body: Iterable[Any]) -> set[str]:
-    found = _Variables()
-    for literal in body:
-        found.visit(literal)
-    return found.names
+    return {each.name for literal in body for each in nodes_in(literal, ASTType.Variable)}
 
 
 def _expand(body: Iterable[Any], definitions: dict[Signature, Any]) -> list[Any] | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from clingo import ast
 
+from nsl_bench.asp.parsing import nodes_in
 from nsl_bench.asp.program import Rule, parse
 from nsl_bench.asp.remembered import by_text
 from nsl_bench.errors import UserError
@@ -104,24 +105,15 @@ def _distinct(texts: Sequence[str], what: str) -> dict[str, Rule]:
 @by_text
 def _literals(literal: ast.AST) -> int:
     """How many literals a head or a body literal stands for."""
-    count, more, left = 0, 0, [literal]
-    while left:
-        node = left.pop()
-        inside = [child for key in node.child_keys for child in _nodes(getattr(node, key))]
+    count, more = 0, 0
+    for node in nodes_in(literal):
         if node.ast_type == ast.ASTType.Literal and node.atom.ast_type not in _AGGREGATES:
             count += 1
         elif node.ast_type == ast.ASTType.Pool:
             more += len(node.arguments) - 1
         elif node.ast_type == ast.ASTType.Comparison:
             more += len(node.guards) - 1
-        left += inside
     return max(1, count) + more
-
-
-def _nodes(child: ast.AST | Sequence[ast.AST] | None) -> Sequence[ast.AST]:
-    if isinstance(child, ast.AST):
-        return (child,)
-    return child or ()
 
 
 def _read(rule: str | Rule) -> Rule:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from clingo import ast
 
+from nsl_bench.asp.parsing import nodes_in
 from nsl_bench.asp.program import Rule
 from nsl_bench.asp.remembered import by_text
 from nsl_bench.las.bias.reification import ARITHMETIC
@@ -279,24 +280,10 @@ def _bound_of(literal: ast.AST) -> tuple[str, str, int] | None:
     return (atom.term.name, operator, int(text)) if re.fullmatch(r"-?\d{1,10}", text) else None
 
 
-class _Variables(ast.Transformer):
-    """Collects the names of variables."""
-
-    def __init__(self) -> None:
-        self.found: set[str] = set()
-
-    def visit_Variable(self, node: ast.AST) -> ast.AST:
-        """Notes a variable."""
-        self.found.add(node.name)
-        return node
-
-
 @by_text
 def variables_in(node: ast.AST) -> frozenset[str]:
     """The names of the variables in a part of a rule."""
-    variables = _Variables()
-    variables.visit(node)
-    return frozenset(variables.found)
+    return frozenset(each.name for each in nodes_in(node, ast.ASTType.Variable))
 
 
 def arguments_of(literal: ast.AST, mode: ModeAtom) -> Sequence[ast.AST] | None:

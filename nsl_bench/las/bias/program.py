@@ -16,6 +16,7 @@ from clingo import Function, Symbol, SymbolType, ast
 
 from nsl_bench.asp.ground_program import GroundProgram
 from nsl_bench.asp.grounding import grounded
+from nsl_bench.asp.parsing import nodes_in
 from nsl_bench.asp.program import Program, Rule, Signature, signatures_in
 from nsl_bench.asp.text import code_of
 from nsl_bench.errors import UserError
@@ -96,12 +97,13 @@ class BiasProgram:
     @cached_property
     def enumerates_sums(self) -> bool:
         """Whether a variable may stand for a sum over what a rule holds, which grounds to every such sum."""
-        found = _Aggregates([rule.node for rule in self.program.rules if "#sum" in rule.text]).found
+        rules = [rule.node for rule in self.program.rules if "#sum" in rule.text]
         return any(
             aggregate.function in _SUMS
             and any(_assigns(guard) for guard in (aggregate.left_guard, aggregate.right_guard) if guard)
             and signatures_in(aggregate.elements) & self.dependent
-            for aggregate in found
+            for rule in rules
+            for aggregate in nodes_in(rule, ast.ASTType.BodyAggregate)
         )
 
     @cached_property
@@ -258,46 +260,21 @@ def _is_too_large(number: str) -> bool:
     return len(number) > 34 or int(number, base) > LARGEST
 
 
-class _Aggregates(ast.Transformer):
-    """Collects the aggregates in parts of a rule."""
-
-    def __init__(self, nodes: Sequence[ast.AST]) -> None:
-        self.found: list[ast.AST] = []
-        for node in nodes:
-            self.visit(node)
-
-    def visit_BodyAggregate(self, node: ast.AST) -> ast.AST:
-        """Notes an aggregate."""
-        self.found.append(node)
-        return node
-
-
-class _Orders(ast.Transformer):
-    """Notes whether some comparison or aggregate orders terms that are not the program's own."""
-
-    found = False
-
-    def visit_Comparison(self, node: ast.AST) -> ast.AST:
-        """Looks at each pair of neighbours in a chain of comparisons."""
+def _orders_terms(rule: Rule) -> bool:
+    """Whether some comparison or aggregate orders terms that are not the program's own."""
+    if not any(sign in rule.text for sign in _ORDER_SIGNS):  # most have none, and clingo's trees are slow
+        return False
+    for node in nodes_in(rule.node, ast.ASTType.Comparison, ast.ASTType.BodyAggregate):
+        if node.ast_type == ast.ASTType.BodyAggregate:
+            if node.function in _EXTREMES:
+                return True
+            continue
         left = node.term
         for guard in node.guards:
-            ordered = guard.comparison in _ORDERS
-            self.found |= ordered and not (_is_own_term(left) or _is_own_term(guard.term))
+            if guard.comparison in _ORDERS and not (_is_own_term(left) or _is_own_term(guard.term)):
+                return True
             left = guard.term
-        return node
-
-    def visit_BodyAggregate(self, node: ast.AST) -> ast.AST:
-        """Looks at an aggregate and into it."""
-        self.found |= node.function in _EXTREMES
-        self.visit_children(node)
-        return node
-
-
-def _orders_terms(rule: Rule) -> bool:
-    orders = _Orders()
-    if any(sign in rule.text for sign in _ORDER_SIGNS):  # most have none, and clingo's trees are slow
-        orders.visit(rule.node)
-    return orders.found
+    return False
 
 
 def _is_own_term(node: ast.AST) -> bool:
@@ -393,23 +370,13 @@ def _may_be_equal(a: ast.AST, b: ast.AST) -> bool:
     return False
 
 
-class _Intervals(ast.Transformer):
-    """Multiplies the sizes of a rule's intervals between numbers."""
-
+def _size_of_intervals(rule: Rule) -> int:
+    """The product of the sizes of a rule's intervals between numbers."""
     size = 1
-
-    def visit_Interval(self, node: ast.AST) -> ast.AST:
-        """Takes an interval in."""
+    for node in nodes_in(rule.node, ast.ASTType.Interval) if ".." in rule.text else ():
         ends = [node.left, node.right]
         if all(
             end.ast_type == ast.ASTType.SymbolicTerm and end.symbol.type == SymbolType.Number for end in ends
         ):
-            self.size *= max(1, node.right.symbol.number - node.left.symbol.number + 1)
-        return node
-
-
-def _size_of_intervals(rule: Rule) -> int:
-    intervals = _Intervals()
-    if ".." in rule.text:
-        intervals.visit(rule.node)
-    return intervals.size
+            size *= max(1, node.right.symbol.number - node.left.symbol.number + 1)
+    return size

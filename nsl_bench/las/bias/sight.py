@@ -13,6 +13,7 @@ from itertools import combinations
 
 from clingo import Function, Symbol, SymbolType, ast
 
+from nsl_bench.asp.parsing import nodes_in
 from nsl_bench.asp.program import Program, Rule
 from nsl_bench.las.bias.reification import in_body, variables_of
 from nsl_bench.las.thresholds import priced
@@ -62,9 +63,9 @@ class Sight:
 
     def _look(self, rule: Rule) -> None:
         """Take in what a rule looks at."""
-        uses = _Variables([rule.node]).uses
+        uses = _uses(rule.node)
         free = _different(rule) | _counted(rule)
-        atoms = list(_Atoms([rule.node]).terms)
+        atoms = _asked([rule.node])
         if "in_body" in rule.text and (not atoms or rule.text.count("in_body") != len(atoms)):
             self._seen.add(())
         for term in atoms:
@@ -97,7 +98,7 @@ def _different(rule: Rule) -> set[str]:
     if rule.derives:
         return set()
     atoms = [node for node in rule.node.body if _is_positive(node, ast.ASTType.SymbolicAtom)]
-    terms = _Atoms(atoms).terms
+    terms = _asked(atoms)
     found: set[str] = set()
     for node in rule.node.body:
         pairs = _unequal(node)
@@ -105,7 +106,7 @@ def _different(rule: Rule) -> set[str]:
             beside = _unlike(one, other)
             if pairs and beside is not None and _texts(beside) == _texts(pairs):
                 found |= {part.name for pair in pairs for part in pair}
-    return {name for name in found if _Variables([rule.node]).uses[name] == 2}
+    return {name for name in found if _uses(rule.node)[name] == 2}
 
 
 def _unequal(node: ast.AST) -> _Pairs:
@@ -161,12 +162,12 @@ def _counted(rule: Rule) -> set[str]:
             if weight.ast_type != ast.ASTType.SymbolicTerm or str(weight).startswith("-"):
                 continue
         counted = {term.name for term in terms if term.ast_type == ast.ASTType.Variable}
-        atoms = [term for each in element.condition for term in _Atoms([each]).terms]
+        atoms = _asked(element.condition)
         plain = [each for each in element.condition if _is_positive(each, ast.ASTType.SymbolicAtom)]
         if len(element.condition) == len(plain) == len(atoms) == 1:
-            own = _Variables([atoms[0]]).uses
+            own = _uses(atoms[0])
             if set(own) <= counted and "_" not in own:
-                found |= {name for name in own if _Variables([rule.node]).uses[name] == 2}
+                found |= {name for name in own if _uses(rule.node)[name] == 2}
     return found
 
 
@@ -179,40 +180,12 @@ def _from_below(aggregate: ast.AST) -> bool:
     )
 
 
-class _Variables(ast.Transformer):
-    """Counts the uses of variables.
-
-    Attributes:
-        uses: how often each is used.
-    """
-
-    def __init__(self, nodes: Sequence[ast.AST]) -> None:
-        self.uses: Counter[str] = Counter()
-        for node in nodes:
-            self.visit(node)
-
-    def visit_Variable(self, node: ast.AST) -> ast.AST:
-        """Counts one use."""
-        self.uses[node.name] += 1
-        return node
+def _uses(node: ast.AST) -> Counter[str]:
+    """How often each variable is used."""
+    return Counter(each.name for each in nodes_in(node, ast.ASTType.Variable))
 
 
-class _Atoms(ast.Transformer):
-    """Collects what is asked for in the body of a rule.
-
-    Attributes:
-        terms: the arguments of ``in_body/1``.
-    """
-
-    def __init__(self, nodes: Sequence[ast.AST]) -> None:
-        self.terms: list[ast.AST] = []
-        for node in nodes:
-            self.visit(node)
-
-    def visit_Function(self, node: ast.AST) -> ast.AST:
-        """Notes a term."""
-        if node.name == "in_body" and len(node.arguments) == 1:
-            self.terms.append(node.arguments[0])
-        else:
-            self.visit_children(node)
-        return node
+def _asked(nodes: Sequence[ast.AST]) -> list[ast.AST]:
+    """The arguments of ``in_body/1``."""
+    found = [each for node in nodes for each in nodes_in(node, ast.ASTType.Function)]
+    return [each.arguments[0] for each in found if (each.name, len(each.arguments)) == ("in_body", 1)]

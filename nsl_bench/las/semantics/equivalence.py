@@ -14,6 +14,7 @@ from clingo import Control, Function, Number, ast
 
 from nsl_bench.asp.grounding import grounded
 from nsl_bench.asp.names import Names
+from nsl_bench.asp.parsing import nodes_in
 from nsl_bench.asp.program import Program, Rule, Signature, parse, union
 from nsl_bench.asp.renaming import Renaming
 from nsl_bench.budget import Budget, Expired
@@ -211,10 +212,8 @@ class Equivalence:
             for literal in changed.body
         ):
             return [f"{head} :- {body}."]
-        variables = _Variables()
-        for literal in changed.body:
-            variables.visit(literal)
-        holds = f"{self._names('holds')}({','.join([str(side), str(k), *sorted(variables.found)])})"
+        found = {each.name for node in changed.body for each in nodes_in(node, ast.ASTType.Variable)}
+        holds = f"{self._names('holds')}({','.join([str(side), str(k), *sorted(found - {'_'})])})"
         return [f"{holds} :- {body}.", f"{head} :- {holds}."]
 
     def _check_derived(self, wanted: Sequence[Compared], both: Program, known: Sequence[Compared]) -> None:
@@ -297,16 +296,3 @@ def _grounded(lines: Sequence[str], budget: Budget, *arguments: str) -> Control:
 def _predicate(signature: Signature) -> str:
     name, arity = signature
     return f"{name}/{arity}" if arity else name
-
-
-class _Variables(ast.Transformer):
-    """Collects the names of variables."""
-
-    def __init__(self) -> None:
-        self.found: set[str] = set()
-
-    def visit_Variable(self, node: ast.AST) -> ast.AST:
-        """Takes a name in."""
-        if node.name != "_":
-            self.found.add(node.name)
-        return node
