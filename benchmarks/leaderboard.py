@@ -25,10 +25,10 @@ from typing import Any
 import numpy as np
 from nsl_bench.leaderboard.contests import Contest, read_contests
 from nsl_bench.leaderboard.likeness import look_at
-from nsl_bench.leaderboard.packing import write_lines
+from nsl_bench.leaderboard.packing import row_of, write_lines
 from nsl_bench.leaderboard.predictions import rows_of
 from nsl_bench.leaderboard.score_report import SCORES, Look, ScoredRun, ScoreReport, write_scores
-from nsl_bench.leaderboard.submission import MANIFEST, PREDICTIONS, RUNS, Manifest, row_of
+from nsl_bench.leaderboard.submission import MANIFEST, PREDICTIONS, RUNS, Manifest
 
 from nsl_bench import registry
 from nsl_bench.run.job import Job

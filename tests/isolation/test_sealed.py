@@ -31,7 +31,7 @@ from nsl_bench.run.job import Job, plan
 from nsl_bench.sealing import DataSeed, check_in_force, commitment_of
 
 CHEATERS = Path(__file__).with_name("cheaters.py")
-TASK, CHANCE = "crop_yield", 1 / 3
+TASK = "crop_yield"
 LOOK = (
     *("MakesTheTestSetAgain", "UsesItsSeed", "TriesSeeds", "ReadsTheSeedFile", "LinksTheSeedFile"),
     *("ReadsCaches", "ReadsResults", "ReadsTheEnvironment", "ReadsParents", "ReadsDescriptors"),
@@ -89,8 +89,8 @@ def job(learner: str, bench: Bench, repeat: int = 1) -> Job:
 
 
 def is_chance(accuracy: float) -> bool:
-    """Whether 1,000 guesses may be as good as that: five standard errors."""
-    return accuracy < CHANCE + 5 * (CHANCE * (1 - CHANCE) / 1000) ** 0.5
+    """Whether guesses may be as good as that; the labels of 60 seeds agree in 0.34, in at most 0.45."""
+    return accuracy < 0.5
 
 
 def test_with_a_public_seed_the_test_set_can_be_made_again(place: Path, bench: Bench) -> None:

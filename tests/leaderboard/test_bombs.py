@@ -185,7 +185,7 @@ def test_a_limit_of_time_and_of_memory_for_the_whole(
     folder: Path, board_file: Path, resign: Change, warm: Calls, option: str, seconds: str, words: str
 ) -> None:
     lines = [json.loads(line) for line in unpacked(folder / RUNS).splitlines()]
-    slow = f"p(f({','.join('XYZ' * 40)})) :- r(X), r(Y), r(Z). r(1..2000)."
+    slow = f"p(f({','.join('XYZ' * 40)})) :- r(X), r(Y), r(Z). r(1..2000). invalid :- p(0)."
     for k, run in enumerate(lines):
         run["hypothesis"]["rules"].append(slow.replace("2000", f"{2000 + k}"))
     pack(folder / RUNS, "".join(json.dumps(line) + "\n" for line in lines))

@@ -93,7 +93,7 @@ def test_an_outsider_checks_it(played: Played, tmp_path: Path) -> None:
     words = ["leaderboard", "verify-round", "autumn", "--submissions", played.accepted, *played.board]
     package = Path(shutil.copytree(played.package(), tmp_path / "package"))
     said = right(call(*words, "--package", package))
-    assert said.count("ok: ") == 6 and "ok: sums: 1 folders match those of the round" in said, said
+    assert said.count("ok: ") == 7 and "ok: sums: 1 folders match those of the round" in said, said
     (test,) = package.glob("*/*/test.parquet")
     table = pd.read_parquet(test)
     table.assign(step=[2, 1, 3, 4] * 12).to_parquet(test)

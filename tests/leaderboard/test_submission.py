@@ -359,7 +359,8 @@ def test_rules_that_crash_the_process_that_answers_them() -> None:
 
 
 def test_rules_that_never_end(rules: Path, contests: tuple[Contest, ...], resign: Change) -> None:
-    edit_runs(rules, lambda runs: runs[0]["hypothesis"]["rules"].extend(["n(0).", "n(X + 1) :- n(X)."]))
+    endless = ["n(0).", "n(X + 1) :- n(X).", "invalid :- n(-1)."]
+    edit_runs(rules, lambda runs: runs[0]["hypothesis"]["rules"].extend(endless))
     resign(rules)
     refused(score(rules, contests, Limits(solver_seconds=2)), "takes longer than the 2 s allowed")
 
