@@ -242,6 +242,15 @@ def test_labels_that_are_not_the_most_probable_are_counted(
 # Copies.
 
 
+def with_a_copy(accepted: Path, tmp_path: Path) -> tuple[Path, Path]:
+    """Accepted submissions, one more of which is a copy by another name; their folder and the copy's."""
+    folder = Path(shutil.copytree(accepted, tmp_path / "accepted"))
+    copy = Path(shutil.copytree(folder / "random_forest", folder / "mine"))
+    known = json.loads((copy / MANIFEST).read_text())
+    (copy / MANIFEST).write_text(json.dumps({**known, "name": "Mine"}))
+    return folder, copy
+
+
 def test_the_predictions_of_another_entry_are_named(
     accepted: Path,
     board_file: Path,
@@ -249,10 +258,7 @@ def test_the_predictions_of_another_entry_are_named(
     tmp_path: Path,
     resign: Callable[[Path], None],
 ) -> None:
-    folder = Path(shutil.copytree(accepted, tmp_path / "accepted"))
-    copy = Path(shutil.copytree(folder / "random_forest", folder / "mine"))
-    known = json.loads((copy / MANIFEST).read_text())
-    (copy / MANIFEST).write_text(json.dumps({**known, "name": "Mine"}))
+    folder, copy = with_a_copy(accepted, tmp_path)
     edit_predictions(copy, lambda rows: rows[0]["probabilities"].__setitem__(slice(0, 2), [0.5, 0.5]))
     resign(copy)
     write_scores(score(copy, contests), copy / SCORES)
@@ -274,10 +280,7 @@ def test_a_copy_with_a_few_labels_changed_is_said(
     tmp_path: Path,
     resign: Callable[[Path], None],
 ) -> None:
-    folder = Path(shutil.copytree(accepted, tmp_path / "accepted"))
-    copy = Path(shutil.copytree(folder / "random_forest", folder / "mine"))
-    known = json.loads((copy / MANIFEST).read_text())
-    (copy / MANIFEST).write_text(json.dumps({**known, "name": "Mine"}))
+    folder, copy = with_a_copy(accepted, tmp_path)
 
     def change(rows: list[dict[str, Any]]) -> None:
         for row in rows:
