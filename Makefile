@@ -32,7 +32,9 @@ test-wheel: build
 lint: $(SETUP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy nsl_bench generators leaderboard
+	rm -rf build/tree
+	$(BIN)/python tests/one_tree.py build/tree
+	cd build/tree && MYPY_CACHE_DIR=$(CURDIR)/.mypy_cache $(abspath $(BIN))/mypy nsl_bench
 
 build: $(SETUP)
 	rm -rf dist build/lib

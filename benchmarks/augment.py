@@ -23,9 +23,9 @@ from tabulate import tabulate
 from torchvision.transforms import InterpolationMode
 from torchvision.transforms.v2 import functional
 
-from nsl_bench import registry
+from nsl_bench.core import registry
+from nsl_bench.core.shift import PixelShift, Sequence, resolve
 from nsl_bench.data.splits import make_source
-from nsl_bench.shift import PixelShift, Sequence, resolve
 
 Pixels = npt.NDArray[np.uint8]
 DRAWN = Augment().draw(np.arange(100_000))

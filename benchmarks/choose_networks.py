@@ -19,14 +19,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from nsl_bench import registry
+from nsl_bench.core import registry
+from nsl_bench.core.metrics.predictions import calibration_error
+from nsl_bench.core.source import ImageSource
 from nsl_bench.data.splits import make_source
-from nsl_bench.metrics.predictions import calibration_error
 from nsl_bench.perception import trained_networks, training
 from nsl_bench.perception.images import collect
 from nsl_bench.perception.network import Network
 from nsl_bench.perception.strange_images import KINDS, halved
-from nsl_bench.source import ImageSource
 
 SETTINGS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "digits": ("sudoku_4x4", ("edl_gen:epochs=20", "edl_gen", "edl_gen:epochs=82")),

@@ -23,11 +23,11 @@ from typing import Any
 
 import numpy as np
 
+from nsl_bench.core.source import ImageSource
 from nsl_bench.data.generate import generate, prepare, write_files
 from nsl_bench.data.images import png, render
 from nsl_bench.data.manifest import Manifest
 from nsl_bench.data.recipe import IMAGES, Plan, Recipe
-from nsl_bench.source import ImageSource
 
 CARDS = Recipe("follow_suit", train=8, test=8, repeats=1, shifts=(), source="drawn_decks:images_per_card=100")
 """5,200 images of 274 x 174, 3,640 of them the network's."""

@@ -17,10 +17,11 @@ from nsl_bench.leaderboard.published import ffnsl2023
 from nsl_bench.leaderboard.published import table as published_table
 from studies import number, table
 
-from nsl_bench import registry
 from nsl_bench.api.results import Results
+from nsl_bench.core import registry
+from nsl_bench.core.metrics import METRICS
+from nsl_bench.core.shift import STANDARD, resolve
 from nsl_bench.data.splits import make_source
-from nsl_bench.metrics import METRICS
 from nsl_bench.perception.figures import figures
 from nsl_bench.perception.trained_networks import trained
 from nsl_bench.report import analysis
@@ -29,7 +30,6 @@ from nsl_bench.report.networks import draw_histograms, frame, markdown
 from nsl_bench.report.reliability import draw_reliability
 from nsl_bench.report.tables import area_under_shift, short_names, summarise
 from nsl_bench.run.store import Store
-from nsl_bench.shift import STANDARD, resolve
 
 __all__ = ["CONSTANT", "FFNSL", "summary", "write"]
 

@@ -15,7 +15,7 @@ from nsl_bench.leaderboard.reproduce import badge_of, test_error
 from nsl_page import Claim, Verdict, check
 from studies import number, ranges, table
 
-from nsl_bench.metrics import METRICS
+from nsl_bench.core.metrics import METRICS
 from nsl_bench.report.tables import summarise, with_standard
 from nsl_bench.run.statistics import holm
 

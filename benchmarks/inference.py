@@ -20,17 +20,18 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench import registry
-from nsl_bench.benchmark import Benchmark
+from nsl_bench.core import registry
+from nsl_bench.core.benchmark import Benchmark
+from nsl_bench.core.shift import resolve
 from nsl_bench.data.splits import make_source, make_split
-from nsl_bench.inference import engines
-from nsl_bench.inference.engines import Auto, Exact
-from nsl_bench.inference.problog.engine import ProbLog
-from nsl_bench.inference.problog.translation import translate
-from nsl_bench.inference.query import Query, clean_probabilities
+from nsl_bench.learners.queries import query_of
+from nsl_bench.logic.inference import engines
+from nsl_bench.logic.inference.engines import Auto, Exact
+from nsl_bench.logic.inference.problog.engine import ProbLog
+from nsl_bench.logic.inference.problog.translation import translate
+from nsl_bench.logic.inference.query import Query, clean_probabilities
 from nsl_bench.perception.predict import predictions_of
 from nsl_bench.perception.trained_networks import trained
-from nsl_bench.shift import resolve
 
 SHARPNESS = {"peaked": 0.02, "flat": 20.0}
 
@@ -112,7 +113,7 @@ def main() -> None:
     source = f"mnist:{mnist}" if mnist.is_dir() else None
     for name in options.only or ("follow_suit", "sudoku_4x4", "sudoku_9x9"):
         task = registry.create("benchmark", name)
-        query = Query.of(task, task.true_rule.strip().splitlines())
+        query = query_of(task, task.true_rule.strip().splitlines())
         warm = np.zeros((1, len(task.slots), query.width))
         warm[0, :4, :2] = 0.5
         Exact()(query, warm)

@@ -30,7 +30,7 @@ from nsl_bench.leaderboard.predictions import rows_of
 from nsl_bench.leaderboard.score_report import SCORES, Look, ScoredRun, ScoreReport, write_scores
 from nsl_bench.leaderboard.submission import MANIFEST, PREDICTIONS, RUNS, Manifest
 
-from nsl_bench import registry
+from nsl_bench.core import registry
 from nsl_bench.run.job import Job
 
 BOARD = """\

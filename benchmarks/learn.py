@@ -28,19 +28,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nsl_bench.errors import UserError
-from nsl_bench.las.task import LasTask
-from nsl_bench.types import BLANK, Split, WeightedExample
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import BLANK, Split, WeightedExample
+from nsl_bench.logic.las.task import LasTask
 
 if TYPE_CHECKING:
-    from nsl_bench.benchmark import Benchmark
+    from nsl_bench.core.benchmark import Benchmark
 
 MIB = 1 << 20
 
 
 def benchmark_task(spec: str, n: int, noise: int, seed: int = 0) -> LasTask:
     """The task that FFNSL makes of `n` examples when `noise` % of them are predicted at random."""
-    from nsl_bench import registry
+    from nsl_bench.core import registry
 
     benchmark: Benchmark = registry.create("benchmark", spec)
     benchmark.sizes = {**benchmark.sizes, "timed": n}
@@ -183,7 +183,7 @@ def peak_bytes() -> int:
 
 def solve_one(path: Path) -> dict[str, object]:
     """Reads and solves the task at `path`; what this process measured."""
-    from nsl_bench.las.solver import solve
+    from nsl_bench.logic.las.solver import solve
 
     start = time.perf_counter()
     task = LasTask.read(path)
@@ -236,7 +236,7 @@ def timed(path: Path, variables: Mapping[str, str]) -> dict[str, object]:
 
 def beside_fastlas(binary: str, path: Path, limit: float, ours: float) -> list[str]:
     """FastLAS's CPU seconds on the adapter's rendering of the file, how many times ours, and its score."""
-    from nsl_bench.las.adapters.programs import fastlas
+    from nsl_bench.logic.las.adapters.programs import fastlas
 
     before = children_cpu()
     try:

@@ -24,7 +24,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from nsl_bench import registry
+from nsl_bench.core import registry
+from nsl_bench.core.shift import STANDARD, resolve
 from nsl_bench.data.splits import make_source
 from nsl_bench.perception.figures import Figures, figures
 from nsl_bench.perception.trained_networks import trained
@@ -33,7 +34,6 @@ from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import plan
 from nsl_bench.run.store import Store
 from nsl_bench.run.sweep import sweep
-from nsl_bench.shift import STANDARD, resolve
 
 PERCENTS = (90, 95, 97, 99)
 REPEATS = 10

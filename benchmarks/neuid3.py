@@ -35,12 +35,12 @@ from nsl_bench.generators.tasks.uci_sets import SETS
 from nsl_bench.leaderboard.equivalence import Mean, compare_means
 from nsl_bench.leaderboard.published import table as published_table
 
-from nsl_bench import registry
+from nsl_bench.core import registry
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.metrics.predictions import f1_scores
 from nsl_bench.data.splits import make_source, make_split, symbolic_split
-from nsl_bench.errors import UserError
-from nsl_bench.learners.neuid3.learner import NeuID3
+from nsl_bench.learners.papers.neuid3.learner import NeuID3
 from nsl_bench.learners.view import View
-from nsl_bench.metrics.predictions import f1_scores
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import Job, plan
 from nsl_bench.run.record import Record

@@ -32,7 +32,7 @@ from nsl_bench.generators.tasks.hanoi import Hanoi
 from nsl_bench.leaderboard.equivalence import Mean, compare_means
 from nsl_bench.leaderboard.published import table as published_table
 
-from nsl_bench import registry
+from nsl_bench.core import registry
 from nsl_bench.data.splits import make_source, make_split
 from nsl_bench.learners.view import View
 from nsl_bench.run.evaluate import Bench

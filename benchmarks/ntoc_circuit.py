@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from nsl_bench.generators.tasks.addition import sums
 
-from nsl_bench.learners.ntoc.circuit import TableCircuit, Traces, ends, literals
-from nsl_bench.learners.ntoc.search import SearchedCircuit, facts_of, search_epochs
+from nsl_bench.learners.papers.ntoc.circuit import TableCircuit, Traces, ends, literals
+from nsl_bench.learners.papers.ntoc.search import SearchedCircuit, facts_of, search_epochs
 
 ROUNDS = 3
 """Searches of `--search`."""

@@ -22,13 +22,13 @@ import pandas as pd
 from nsl_bench.generators.tasks.hanoi import PEGS, Hanoi, compared
 from ntoc import SETTINGS, VARIANTS, Study
 
-from nsl_bench import registry
+from nsl_bench.core import registry
+from nsl_bench.core.sequences import grid
+from nsl_bench.core.source import ImageSource
+from nsl_bench.core.types import BLANK, FewLabels, Part, Split
 from nsl_bench.data.splits import make_source, make_split
-from nsl_bench.learners.ntoc.learner import NTOC
+from nsl_bench.learners.papers.ntoc.learner import NTOC
 from nsl_bench.learners.view import View
-from nsl_bench.sequences import grid
-from nsl_bench.source import ImageSource
-from nsl_bench.types import BLANK, FewLabels, Part, Split
 
 
 class ManyComparisons(Hanoi):

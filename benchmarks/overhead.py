@@ -16,14 +16,14 @@ import time
 from pathlib import Path
 from typing import Any
 
-from nsl_bench.guarded.call import Allowance
-from nsl_bench.isolation.limits import Limits
 from nsl_bench.learners.majority import Majority
+from nsl_bench.logic.guarded.call import Allowance
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import plan
 from nsl_bench.run.measuring import measure_learner
 from nsl_bench.run.store import Store
 from nsl_bench.run.sweep import Executor, sweep
+from nsl_bench.sandbox.limits import Limits
 
 
 def wall(call: Any) -> tuple[float, float]:

@@ -24,11 +24,11 @@ LEARNERS = ("ffnsl", "random_forest", "cnn_lstm", "majority")
 
 def images(task: str, name: str, n: int) -> dict[str, object]:
     """Images a second of a task's train pool: all that `predict` does, and the module alone."""
-    from nsl_bench import registry
+    from nsl_bench.core import registry
+    from nsl_bench.core.shift import resolve
     from nsl_bench.data.splits import make_source
     from nsl_bench.perception.predict import predict
     from nsl_bench.perception.trained_networks import trained
-    from nsl_bench.shift import resolve
 
     benchmark = registry.create("benchmark", task)
     source = make_source(benchmark)

@@ -23,7 +23,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from nsl_bench import registry
+from nsl_bench.core import registry
+from nsl_bench.core.shift import STANDARD, named_shifts, resolve
 from nsl_bench.data.content import content_hash
 from nsl_bench.data.splits import make_source, make_split
 from nsl_bench.perception import trained_networks
@@ -31,7 +32,6 @@ from nsl_bench.perception.figures import figures
 from nsl_bench.perception.predict import image_digests
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import plan
-from nsl_bench.shift import STANDARD, named_shifts, resolve
 
 PAGE = Path(__file__).parents[1] / "docs" / "results" / "processors.md"
 

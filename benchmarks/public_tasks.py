@@ -32,11 +32,11 @@ from pathlib import Path
 import clingo
 from clingo import ast
 
-from nsl_bench.budget import Budget, Expired
-from nsl_bench.errors import UserError
-from nsl_bench.las.bias.hypothesis import parse_rules, with_type_guards
-from nsl_bench.las.semantics.coverage import score
-from nsl_bench.las.task import LasTask
+from nsl_bench.core.budget import Budget, Expired
+from nsl_bench.core.errors import UserError
+from nsl_bench.logic.las.bias.hypothesis import parse_rules, with_type_guards
+from nsl_bench.logic.las.semantics.coverage import score
+from nsl_bench.logic.las.task import LasTask
 
 REPOSITORIES = (
     ("spike-imperial/FastLAS", "a84004ae089799d9c6a7ab95e0df38f57477f9d7", "FastLAS2/testing", "fastlas"),

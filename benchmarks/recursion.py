@@ -16,12 +16,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from nsl_bench import registry
-from nsl_bench.benchmark import Benchmark
-from nsl_bench.inference.crisp import crisp_labels
-from nsl_bench.las import LasTask, solve
-from nsl_bench.sequences import all_of
-from nsl_bench.types import BLANK, Split, WeightedExample
+from nsl_bench.core import registry
+from nsl_bench.core.benchmark import Benchmark
+from nsl_bench.core.sequences import all_of
+from nsl_bench.core.types import BLANK, Split, WeightedExample
+from nsl_bench.logic.inference.crisp import crisp_labels
+from nsl_bench.logic.las import LasTask, solve
 
 LONGER = {"addition": "addition:digits=20,test=200", "hanoi": "hanoi:disks=7,window=5,test=200"}
 """For each task, a member of its family with longer sequences."""

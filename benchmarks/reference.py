@@ -37,17 +37,17 @@ from nsl_bench.leaderboard.scoring import score
 from nsl_bench.leaderboard.submission import RUNS, slug, write_submission
 from nsl_bench.leaderboard.truth import hashes_of
 
-from nsl_bench.environments import entrant
-from nsl_bench.errors import UserError
-from nsl_bench.isolation.limits import Limits
-from nsl_bench.las.adapters.programs import PROGRAMS, find
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import Status, Track
+from nsl_bench.learners.environments import entrant
+from nsl_bench.logic.las.adapters.programs import PROGRAMS, find
 from nsl_bench.run.environment import versions
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import Job, plan
 from nsl_bench.run.record import Record
 from nsl_bench.run.store import Store
 from nsl_bench.run.sweep import Executor, Tally, sweep
-from nsl_bench.types import Status, Track
+from nsl_bench.sandbox.limits import Limits
 
 
 @dataclass(frozen=True)

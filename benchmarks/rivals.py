@@ -21,11 +21,11 @@ from nsl_bench.leaderboard.contests import BOARD, Contest
 from nsl_bench.leaderboard.entries import Entry
 from reference import BUDGET, TRIALS
 
-from nsl_bench.benchmark import Benchmark
+from nsl_bench.core.benchmark import Benchmark
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.metrics import METRICS
+from nsl_bench.core.registry import create
 from nsl_bench.data.splits import task_of_split
-from nsl_bench.errors import UserError
-from nsl_bench.metrics import METRICS
-from nsl_bench.registry import create
 from nsl_bench.run.statistics import paired_interval
 from nsl_bench.run.true_rule import is_true_rule
 

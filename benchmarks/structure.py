@@ -20,7 +20,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from nsl_bench.metrics import METRICS as REGISTERED
+from nsl_bench.core.metrics import METRICS as REGISTERED
 from nsl_bench.report.structure import draw_structure, over_members, render_structure
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.plan import Grid, jobs_of

@@ -17,17 +17,17 @@ from pathlib import Path
 
 import pandas as pd
 
-from nsl_bench import registry
+from nsl_bench.core import registry
+from nsl_bench.core.metrics import METRICS
+from nsl_bench.core.shift import resolve
+from nsl_bench.core.types import PoolPart
 from nsl_bench.data.splits import make_source
-from nsl_bench.metrics import METRICS
 from nsl_bench.perception.trained_networks import accuracy, trained
 from nsl_bench.report.tables import summarise
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import Job, plan
 from nsl_bench.run.store import Store
 from nsl_bench.run.sweep import sweep
-from nsl_bench.shift import resolve
-from nsl_bench.types import PoolPart
 
 REPEATS = range(1, 6)
 

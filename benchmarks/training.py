@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
-from nsl_bench import registry
+from nsl_bench.core import registry
 from nsl_bench.data.splits import make_source
 from nsl_bench.perception import trained_networks, training
 from nsl_bench.perception.network import from_array

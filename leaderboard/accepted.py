@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from nsl_bench import cache
-from nsl_bench.errors import UserError, unknown
+from nsl_bench.core import cache
+from nsl_bench.core.errors import UserError, unknown
 
 from .names import skeleton
 from .reading import read_manifest

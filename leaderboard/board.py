@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench import registry
-from nsl_bench.errors import UserError
-from nsl_bench.metrics import METRICS
+from nsl_bench.core import registry
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.metrics import METRICS
+from nsl_bench.core.tracks import Track
 from nsl_bench.run.dials import Dials
 from nsl_bench.run.job import PROTOCOL
-from nsl_bench.tracks import Track
 
 from .accepted import SUBMISSIONS, check_there
 from .contests import BOARD, Contest, read_contests

@@ -14,15 +14,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from nsl_bench import registry
-from nsl_bench.benchmark import Benchmark
+from nsl_bench.core import registry
+from nsl_bench.core.benchmark import Benchmark
+from nsl_bench.core.declared import Declared, Is, checked, read_toml
+from nsl_bench.core.errors import UserError, unknown
+from nsl_bench.core.shift import STANDARD, resolve, short_name
 from nsl_bench.data.splits import make_source
-from nsl_bench.declared import Declared, Is, checked, read_toml
-from nsl_bench.errors import UserError, unknown
 from nsl_bench.run.dials import Dials
 from nsl_bench.run.job import Job, source_identity
 from nsl_bench.run.structure import member_of
-from nsl_bench.shift import STANDARD, resolve, short_name
 
 from .published import ffnsl2023
 

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.declared import checked, parse_json
-from nsl_bench.errors import UserError
-from nsl_bench.metrics import METRICS
+from nsl_bench.core.declared import checked, parse_json
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.metrics import METRICS
 
 from .contests import Cell, Contest
 from .packing import opened_lines

@@ -7,11 +7,12 @@ import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from nsl_bench.errors import UserError
-from nsl_bench.types import Track
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import Track
 
 from .accepted import SUBMISSIONS
 from .contests import BOARD, read_contests
@@ -56,6 +57,11 @@ class Site:
     files: int
 
 
+def today() -> str:
+    """The date in UTC, ISO 8601."""
+    return datetime.now(UTC).date().isoformat()
+
+
 def submit(
     results: str | Path | Any,
     out: str | Path,
@@ -98,7 +104,6 @@ def submit(
     """
     from nsl_bench.run.store import Store
 
-    from .options import today
     from .reading import read_manifest
     from .safe_files import opened
     from .submission import write_submission
@@ -116,7 +121,7 @@ def submit(
         authors=authors,
         description=description,
         url=url,
-        date=today() if date is None else date,
+        date=date or today(),
         tuning_trials=tuning_trials,
         heard=heard or _note,
     )

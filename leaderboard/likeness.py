@@ -21,10 +21,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.errors import UserError
-from nsl_bench.guarded.call import guarded
-from nsl_bench.guarded.worker import needing
-from nsl_bench.workers import spread
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.workers import spread
+from nsl_bench.logic.guarded.call import guarded
+from nsl_bench.logic.guarded.worker import needing
 
 from .board import Board
 from .contests import Cell, Contest

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from nsl_bench.registry import Spec
+from nsl_bench.core.registry import Spec
 
 __all__ = ["MARGINS", "Margin", "margin_of"]
 

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench import registry
-from nsl_bench.metrics import METRICS, Answers, compute
+from nsl_bench.core import registry
+from nsl_bench.core.metrics import METRICS, Answers, compute
+from nsl_bench.core.sequences import joined, mean_of
+from nsl_bench.core.types import Hypothesis, one_hot
 from nsl_bench.run.concepts import concept_scores
 from nsl_bench.run.statistics import interval, padded
-from nsl_bench.sequences import joined, mean_of
-from nsl_bench.types import Hypothesis, one_hot
 
 from .contests import Cell, Contest
 from .entries import contest_weights

@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.declared import quoted
-from nsl_bench.errors import UserError
+from nsl_bench.core.declared import quoted
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import AMBIGUOUS, BLANK, UNDECIDED
 from nsl_bench.run.concepts import read_concepts
-from nsl_bench.types import AMBIGUOUS, BLANK, UNDECIDED
 
 if TYPE_CHECKING:
     import pandas as pd

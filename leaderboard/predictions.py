@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.declared import quoted
-from nsl_bench.guarded.call import Advice, Allowance
-from nsl_bench.guarded.memory import own_data
-from nsl_bench.metrics.predictions import checked_probabilities
-from nsl_bench.types import BLANK
+from nsl_bench.core.declared import quoted
+from nsl_bench.core.metrics.predictions import checked_probabilities
+from nsl_bench.core.types import BLANK
+from nsl_bench.logic.guarded.call import Advice, Allowance
+from nsl_bench.logic.guarded.memory import own_data
 
 from .packing import CONCEPTS, EVALUATIONS, LIKELIEST, decoded, is_code
 from .safe_files import LIMITS, Limits, Rejected

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nsl_bench.errors import UserError, unknown
+from nsl_bench.core.errors import UserError, unknown
 
 if TYPE_CHECKING:
     import pandas as pd

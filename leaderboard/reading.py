@@ -13,10 +13,10 @@ from math import inf
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from nsl_bench.declared import Is, Open, as_written, checked, parse_json, quoted
-from nsl_bench.errors import UserError
+from nsl_bench.core.declared import Is, Open, as_written, checked, parse_json, quoted
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import Status
 from nsl_bench.run.job import Job
-from nsl_bench.types import Status
 
 from .packing import opened_lines
 from .safe_files import LIMITS, Limits, Rejected

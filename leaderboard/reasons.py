@@ -14,15 +14,15 @@ from pathlib import Path
 
 import numpy as np
 
-from nsl_bench import registry
-from nsl_bench.benchmark import Benchmark
+from nsl_bench.core import registry
+from nsl_bench.core.benchmark import Benchmark
+from nsl_bench.core.metrics.predictions import accuracy
+from nsl_bench.core.seeding import generator
+from nsl_bench.core.types import BLANK, Predictions, Split
 from nsl_bench.data.splits import symbolic_split
 from nsl_bench.learners.base import hypothesis_of, labels_of
 from nsl_bench.learners.view import View
-from nsl_bench.metrics.predictions import accuracy
 from nsl_bench.run.job import Job
-from nsl_bench.seeding import generator
-from nsl_bench.types import BLANK, Predictions, Split
 
 from .equivalence import LEVEL, Comparison, Mean, compare_means
 from .ranking import p_value

@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from nsl_bench import registry
-from nsl_bench.errors import UserError
-from nsl_bench.registry import Spec
+from nsl_bench.core import registry
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.registry import Spec
+from nsl_bench.core.types import Hypothesis
 from nsl_bench.run.job import Job, plan
 from nsl_bench.run.store import Record, Store
-from nsl_bench.types import Hypothesis
 
 from .equivalence import POWER, Comparison, Mean, compare_means, repeats_needed
 from .margins import margin_of
@@ -210,8 +210,8 @@ def paper_atoms(benchmark: str, hypothesis: Hypothesis) -> int:
     """
     if hypothesis.language == "tree":
         return hypothesis.atoms
-    from nsl_bench.las import LasTask
-    from nsl_bench.las.bias.hypothesis import hypothesis_cost, rule_parts
+    from nsl_bench.logic.las import LasTask
+    from nsl_bench.logic.las.bias.hypothesis import hypothesis_cost, rule_parts
 
     parts = [rule_parts(rule) for rule in hypothesis.rules]
     if benchmark == "follow_suit":

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
-from nsl_bench import cache
-from nsl_bench.metrics import METRICS
+from nsl_bench.core import cache
+from nsl_bench.core.metrics import METRICS
 
 from .equivalence import LEVEL, POWER
 from .margins import MARGINS, Margin

@@ -19,18 +19,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench import __version__, cache, registry
-from nsl_bench.code_files import specs_in
+from nsl_bench import __version__
+from nsl_bench.core import cache, registry
+from nsl_bench.core.code_files import specs_in
+from nsl_bench.core.errors import UserError
 from nsl_bench.data.splits import make_source
-from nsl_bench.errors import UserError
-from nsl_bench.guarded.call import guarded
-from nsl_bench.guarded.worker import needing
 from nsl_bench.learners.base import About
 from nsl_bench.learners.command import command_of, is_command, version_of_command
+from nsl_bench.logic.guarded.call import guarded
+from nsl_bench.logic.guarded.worker import needing
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import Job, version_of_network
 from nsl_bench.run.record import Record
-from nsl_bench.sealing import DataSeed
+from nsl_bench.sandbox.sealing import DataSeed
 
 from .contests import Cell, Contest, contest_of
 from .packing import decoded, run_rows

@@ -1,7 +1,7 @@
 """Evaluate submitted rules and branches of trees in a separate process with limits on time and memory.
 
 `#script` and `#include` are refused. Grounding and solving could still run forever or use all memory, so they
-never happen in the process that has the scores (`nsl_bench.guarded.call`).
+never happen in the process that has the scores (`nsl_bench.logic.guarded.call`).
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench import registry
-from nsl_bench.errors import UserError
-from nsl_bench.guarded.call import Allowance, guarded
-from nsl_bench.guarded.worker import needing
+from nsl_bench.core import registry
+from nsl_bench.core.errors import UserError
+from nsl_bench.logic.guarded.call import Allowance, guarded
+from nsl_bench.logic.guarded.worker import needing
 
 __all__ = ["RuleError", "answers_of_rules"]
 
@@ -78,7 +78,7 @@ def answers_of_rules(
     return told["labels"], told["atoms"], told["rules"]
 
 
-@needing("nsl_bench.data.splits", "nsl_bench.inference.crisp", "nsl_bench.las.bias.hypothesis")
+@needing("nsl_bench.data.splits", "nsl_bench.logic.inference.crisp", "nsl_bench.logic.las.bias.hypothesis")
 def _judge(
     benchmark: str,
     seed: int | str,
@@ -89,8 +89,8 @@ def _judge(
     language: str,
 ) -> dict[str, Any]:
     from nsl_bench.data.splits import symbolic_split, task_of_split
-    from nsl_bench.inference.crisp import crisp_labels
-    from nsl_bench.las.bias.hypothesis import count_atoms, rules_in
+    from nsl_bench.logic.inference.crisp import crisp_labels
+    from nsl_bench.logic.las.bias.hypothesis import count_atoms, rules_in
     from nsl_bench.run.agreement import labels_by_tree, tests_on
     from nsl_bench.run.structure import covering, with_concepts, with_concepts_of
 

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench import registry
-from nsl_bench.code_files import comes_with_us
-from nsl_bench.declared import quoted
-from nsl_bench.errors import UserError
-from nsl_bench.guarded.worker import stage, tell
-from nsl_bench.metrics import predictions as measure
+from nsl_bench.core import registry
+from nsl_bench.core.code_files import comes_with_us
+from nsl_bench.core.declared import quoted
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.metrics import predictions as measure
+from nsl_bench.core.types import Hypothesis
+from nsl_bench.logic.guarded.worker import stage, tell
 from nsl_bench.run.agreement import BOUND
-from nsl_bench.types import Hypothesis
 
 from .contests import Cell, Contest, listed
 from .measuring import PROBABILISTIC, Numbers

@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from nsl_bench.declared import quoted
-from nsl_bench.errors import UserError
+from nsl_bench.core.declared import quoted
+from nsl_bench.core.errors import UserError
 
 from .submission import MANIFEST, PREDICTIONS, RUNS
 

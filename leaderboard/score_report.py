@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from nsl_bench.errors import UserError
-from nsl_bench.metrics import METRICS
-from nsl_bench.types import Status
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.metrics import METRICS
+from nsl_bench.core.types import Status
 
 from .contests import Cell
 from .packing import opened_lines, write_lines

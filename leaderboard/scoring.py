@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from nsl_bench import registry
-from nsl_bench.declared import quoted
-from nsl_bench.errors import did_you_mean, unknown
-from nsl_bench.guarded.call import RULES, Advice, Allowance, Ended, guarded
-from nsl_bench.guarded.worker import stage
+from nsl_bench.core import registry
+from nsl_bench.core.declared import quoted
+from nsl_bench.core.errors import did_you_mean, unknown
+from nsl_bench.logic.guarded.call import RULES, Advice, Allowance, Ended, guarded
+from nsl_bench.logic.guarded.worker import stage
 from nsl_bench.run.job import Job
 
 from .contests import Cell, Contest, contest_of, incomplete, listed, of_several_versions

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated
 
-from nsl_bench.declared import Is, Open, read_json
+from nsl_bench.core.declared import Is, Open, read_json
 
 from .rounds.model import Round
 from .submission import Manifest

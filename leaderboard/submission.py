@@ -25,13 +25,14 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from nsl_bench import __version__, registry
-from nsl_bench.declared import Is, Open, checked
-from nsl_bench.errors import UserError, did_you_mean
+from nsl_bench import __version__
+from nsl_bench.core import registry
+from nsl_bench.core.declared import Is, Open, checked
+from nsl_bench.core.errors import UserError, did_you_mean
+from nsl_bench.core.types import Track
 from nsl_bench.learners.base import told_the_answer
 from nsl_bench.run.job import Job
 from nsl_bench.run.store import Record, Store
-from nsl_bench.types import Track
 
 from .contests import Cell, Contest, contest_of, incomplete, of_several_versions
 from .names import invisible, normalised, skeleton

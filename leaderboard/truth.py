@@ -9,15 +9,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench import registry
-from nsl_bench.benchmark import Benchmark
+from nsl_bench.core import registry
+from nsl_bench.core.benchmark import Benchmark
+from nsl_bench.core.shift import resolve
+from nsl_bench.core.source import ImageSource
+from nsl_bench.core.types import BLANK, ConceptSpace, Part, Split
 from nsl_bench.data.content import content_hash
 from nsl_bench.data.splits import make_source, make_split, symbolic_split
 from nsl_bench.run.job import Job
 from nsl_bench.run.structure import covering, with_concepts
-from nsl_bench.shift import resolve
-from nsl_bench.source import ImageSource
-from nsl_bench.types import BLANK, ConceptSpace, Part, Split
 
 from .contests import Cell, Contest
 

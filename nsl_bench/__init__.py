@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from nsl_bench.errors import UserError
+from nsl_bench.core.errors import UserError
 
 if TYPE_CHECKING:
     from nsl_bench.api.evaluation import Options, evaluate
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from nsl_bench.api.tasks import list_tasks
     from nsl_bench.data.load import load
     from nsl_bench.data.sequences import as_sequences
-    from nsl_bench.isolation.limits import Limits
-    from nsl_bench.leaderboard.interface import (  # type: ignore[import-not-found]
+    from nsl_bench.leaderboard.interface import (
         accept_submission,
         build_site,
         score_submission,
         submit,
     )
+    from nsl_bench.sandbox.limits import Limits
 
 __all__ = [
     "Limits",
@@ -56,7 +56,7 @@ __all__ = [
 __version__ = "0.2.0"
 
 _HOME = {
-    "Limits": "nsl_bench.isolation.limits",
+    "Limits": "nsl_bench.sandbox.limits",
     "Options": "nsl_bench.api.evaluation",
     "Results": "nsl_bench.api.results",
     "accept_submission": "nsl_bench.leaderboard.interface",

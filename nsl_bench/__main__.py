@@ -2,7 +2,7 @@
 
 import signal
 
-from nsl_bench.interrupts import end_at_once
+from nsl_bench.core.interrupts import end_at_once
 
 __all__ = ["main"]
 

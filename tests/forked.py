@@ -116,7 +116,7 @@ def _forked(told: Path, function: Callable[..., Any], arguments: list[Any]) -> d
 def _call(told: Path, function: Callable[..., Any], arguments: list[Any]) -> None:
     import traceback
 
-    from nsl_bench.guarded import call
+    from nsl_bench.logic.guarded import call
 
     base = _resident()  # less than the parent's: not all of it is mapped at once
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
@@ -142,7 +142,7 @@ def _resident() -> int:
 
 
 def _main(place: Path) -> None:
-    from nsl_bench.guarded import call
+    from nsl_bench.logic.guarded import call
 
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)

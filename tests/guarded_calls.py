@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from nsl_bench.errors import UserError
-from nsl_bench.guarded.worker import inside, stage, tell
+from nsl_bench.core.errors import UserError
+from nsl_bench.logic.guarded.worker import inside, stage, tell
 
 JOIN = "m(1..5000). s :- m(A), m(B), m(C), A+B+C = -1."
 

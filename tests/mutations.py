@@ -351,7 +351,7 @@ def said(commands: Sequence[Sequence[str]], folder: str = "", board: str = "") -
     from click.testing import CliRunner
 
     from nsl_bench.cli import main
-    from nsl_bench.errors import UserError
+    from nsl_bench.core.errors import UserError
 
     texts, code = [], 0
     for words in commands:

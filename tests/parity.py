@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nsl_bench import registry
-from nsl_bench.benchmark import Benchmark, Family
-from nsl_bench.types import ConceptSpace, LabelSpace, Part, Split
+from nsl_bench.core import registry
+from nsl_bench.core.benchmark import Benchmark, Family
+from nsl_bench.core.types import ConceptSpace, LabelSpace, Part, Split
 
 __all__ = ["Parity", "installed"]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.inference.query import Query
-from nsl_bench.types import LabelSpace
+from nsl_bench.core.types import LabelSpace
+from nsl_bench.logic.inference.query import Query
 
 BACKGROUND = """
 n(1..3). next(X,X+1) :- n(X), X < 3. colour(red). colour(blue).

@@ -15,8 +15,8 @@ from click.testing import CliRunner, Result
 from nsl_bench.leaderboard.submission import MANIFEST, PREDICTIONS, RUNS, digest
 from packed import pack, unpacked
 
-from nsl_bench import registry
 from nsl_bench.cli import main
+from nsl_bench.core import registry
 
 TASK = "sudoku_4x4"
 CONTESTS = f"""\

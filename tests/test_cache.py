@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from nsl_bench import cache
-from nsl_bench.errors import UserError
+from nsl_bench.core import cache
+from nsl_bench.core.errors import UserError
 
 
 def test_the_folder_can_be_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -72,7 +72,7 @@ def test_what_cannot_be_written_is_named(tmp_path: Path) -> None:
 COUNT = """
 import sys
 from pathlib import Path
-from nsl_bench import cache
+from nsl_bench.core import cache
 
 path = Path(sys.argv[1])
 for _ in range(100):
@@ -108,7 +108,7 @@ def test_a_lock_keeps_threads_apart(tmp_path: Path) -> None:
 HOLD = """
 import sys, time
 from pathlib import Path
-from nsl_bench import cache
+from nsl_bench.core import cache
 
 with cache.lock(Path(sys.argv[1])):
     print("held", flush=True)

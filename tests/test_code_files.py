@@ -11,9 +11,9 @@ from pathlib import Path
 import numba.core
 import pytest
 
-from nsl_bench import cache, registry
-from nsl_bench.code_files import code_files, code_key, comes_with_us, modules_used
-from nsl_bench.imported import from_code
+from nsl_bench.core import cache, registry
+from nsl_bench.core.code_files import code_files, code_key, comes_with_us, modules_used
+from nsl_bench.core.imported import from_code
 from nsl_bench.learners.base import version_of
 
 FILES = {
@@ -40,7 +40,7 @@ def test_libraries_that_code_uses_are_found_inside_functions_too(tmp_path: Path)
         "from typing import TYPE_CHECKING\n"
         "if TYPE_CHECKING:\n    import scipy\n"
         "class Mine:\n    def fit(self, train):\n"
-        "        from sklearn.tree import DecisionTreeClassifier\n        import nsl_bench.types\n"
+        "        from sklearn.tree import DecisionTreeClassifier\n        import nsl_bench.core.types\n"
     )
     assert set(modules_used(f"{tmp_path / 'mine.py'}:Mine")) == {"sklearn.tree", "pandas.api"}
     assert modules_used("random_forest") == ()
@@ -116,7 +116,7 @@ def test_a_compiled_form_beside_a_learner_is_not_executed(tmp_path: Path) -> Non
 
 
 CACHED = """
-from nsl_bench.compiling import numba
+from nsl_bench.core.compiling import numba
 @numba.njit(cache=True)
 def double(x):
     return 2 * x

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from nsl_bench.interrupts import patient
+from nsl_bench.core.interrupts import patient
 
 
 @pytest.fixture(autouse=True)
@@ -64,8 +64,8 @@ main()
     [
         ("nsl_bench.cli", "SIGINT", 130),
         ("click", "SIGINT", 130),
-        ("nsl_bench.registry", "SIGINT", 130),
-        ("nsl_bench.registry", "SIGTERM", 143),
+        ("nsl_bench.core.registry", "SIGINT", 130),
+        ("nsl_bench.core.registry", "SIGTERM", 143),
     ],
 )
 def test_a_signal_during_the_first_imports(module: str, name: str, code: int) -> None:

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+from one_tree import ROOT, link_tree
 
 
 def lint(place: Path) -> str:
@@ -24,15 +24,12 @@ def lint(place: Path) -> str:
 
 def test_imports_point_downwards(tmp_path: Path) -> None:
     """The whole package, generators and leaderboard included, which lie elsewhere in the checkout."""
-    package = tmp_path / "nsl_bench"
-    only = shutil.ignore_patterns("__pycache__", "submissions", "static", "templates", "paper", "sealed")
-    shutil.copytree(ROOT / "nsl_bench", package, ignore=only)
-    for name in ("generators", "leaderboard"):
-        shutil.copytree(ROOT / name, package / name, ignore=only)
-    shutil.copy(ROOT / "pyproject.toml", tmp_path)
+    package = link_tree(tmp_path)
     assert lint(tmp_path) == ""
-    run = package / "run" / "job.py"
-    run.write_text(run.read_text(encoding="utf-8") + "\nimport nsl_bench.cli.running\n", encoding="utf-8")
+    (package / "run").unlink()
+    shutil.copytree(ROOT / "nsl_bench" / "run", package / "run")
+    with (package / "run" / "job.py").open("a", encoding="utf-8") as job:
+        job.write("\nimport nsl_bench.cli.running\n")
     assert "nsl_bench.run is not allowed to import nsl_bench.cli" in lint(tmp_path)
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from nsl_bench import registry
-from nsl_bench.errors import UserError
-from nsl_bench.registry import Spec
+from nsl_bench.core import registry
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.registry import Spec
 from nsl_bench.run.job import plan
 
 

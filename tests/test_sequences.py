@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nsl_bench.metrics import METRICS, Answers, compute
-from nsl_bench.sequences import all_of, check_sequences, joined, mean_of, sequences_of
-from nsl_bench.types import ConceptSpace, Split
+from nsl_bench.core.metrics import METRICS, Answers, compute
+from nsl_bench.core.sequences import all_of, check_sequences, joined, mean_of, sequences_of
+from nsl_bench.core.types import ConceptSpace, Split
 
 SPACE = ConceptSpace("digit", ("0", "1"))
 

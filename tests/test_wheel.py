@@ -13,10 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from nsl_bench import registry
+from nsl_bench.core import registry
+from nsl_bench.core.types import Part
 from nsl_bench.data.splits import symbolic_split
 from nsl_bench.run.store import Store
-from nsl_bench.types import Part
 
 ROOT = Path(__file__).parents[1]
 TREES = ("nsl_bench", "generators", "leaderboard")

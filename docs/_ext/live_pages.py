@@ -50,7 +50,7 @@ class MetricsTable(SphinxDirective):
     _better: ClassVar = {True: "higher", False: "lower", None: ""}
 
     def run(self) -> list[nodes.Node]:
-        from nsl_bench.metrics import METRICS
+        from nsl_bench.core.metrics import METRICS
 
         rows = ["| name | title | better | range | needs |", "|---|---|---|---|---|"]
         for name, metric in METRICS.items():

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.errors import UserError
-from nsl_bench.seeding import stable_hash
-from nsl_bench.shift import PixelShift
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.seeding import stable_hash
+from nsl_bench.core.shift import PixelShift
 
 from ..keyed_random import scattered
 

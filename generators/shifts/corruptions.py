@@ -11,9 +11,9 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.errors import UserError
-from nsl_bench.shift import PixelShift
-from nsl_bench.source import ImageSource
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.shift import PixelShift
+from nsl_bench.core.source import ImageSource
 
 from .hue import check_colours
 from .imagenet_c import CORRUPTIONS, Chance

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.errors import UserError, unknown
-from nsl_bench.shift import Shift
-from nsl_bench.source import ImageSource
-from nsl_bench.types import PoolPart
+from nsl_bench.core.errors import UserError, unknown
+from nsl_bench.core.shift import Shift
+from nsl_bench.core.source import ImageSource
+from nsl_bench.core.types import PoolPart
 
 from ..sources.cards.names import ADVERSARIAL
 

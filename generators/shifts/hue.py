@@ -10,9 +10,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.errors import UserError
-from nsl_bench.shift import PixelShift
-from nsl_bench.source import ImageSource
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.shift import PixelShift
+from nsl_bench.core.source import ImageSource
 
 from ..notices import say
 

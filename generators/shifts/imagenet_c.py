@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image as Picture
 
-from nsl_bench.seeding import stable_hash
+from nsl_bench.core.seeding import stable_hash
 
 from ..keyed_random import uniforms
 

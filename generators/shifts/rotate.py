@@ -7,8 +7,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.errors import UserError
-from nsl_bench.shift import PixelShift
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.shift import PixelShift
 
 __all__ = ["Rotate"]
 

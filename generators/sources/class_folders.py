@@ -8,9 +8,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from nsl_bench import files
-from nsl_bench.errors import UserError
-from nsl_bench.types import PoolPart
+from nsl_bench.core import files
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import PoolPart
 
 from ..keyed_random import permutation
 from ..notices import say

@@ -21,9 +21,9 @@ import numpy.typing as npt
 import PIL
 from PIL import Image
 
-from nsl_bench import cache
-from nsl_bench.errors import UserError
-from nsl_bench.pictures import in_bytes, opaque, opened, upright
+from nsl_bench.core import cache
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.pictures import in_bytes, opaque, opened, upright
 
 __all__ = ["Copies", "content", "find_copies"]
 

@@ -20,10 +20,10 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from nsl_bench.errors import UserError
-from nsl_bench.files import opened, unpacked
-from nsl_bench.source import ImageSource
-from nsl_bench.types import ConceptSpace, PoolPart
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.files import opened, unpacked
+from nsl_bench.core.source import ImageSource
+from nsl_bench.core.types import ConceptSpace, PoolPart
 
 from ..keyed_random import permutation
 from .class_folders import subfolders

@@ -14,9 +14,9 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.errors import UserError
-from nsl_bench.source import ImageSource
-from nsl_bench.types import ConceptSpace, PoolPart
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.source import ImageSource
+from nsl_bench.core.types import ConceptSpace, PoolPart
 
 from ..keyed_random import Dice
 

@@ -20,11 +20,11 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, ImageOps
 
-from nsl_bench import cache
-from nsl_bench.errors import UserError
-from nsl_bench.pictures import in_bytes, opaque, opened, upright
-from nsl_bench.source import ImageSource
-from nsl_bench.types import ConceptSpace, PoolPart
+from nsl_bench.core import cache
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.pictures import in_bytes, opaque, opened, upright
+from nsl_bench.core.source import ImageSource
+from nsl_bench.core.types import ConceptSpace, PoolPart
 
 from ..notices import say
 from .copies import content, find_copies

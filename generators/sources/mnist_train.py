@@ -6,7 +6,7 @@ Learners see nearly all of MNIST's train images, and its test images are for the
 
 from __future__ import annotations
 
-from nsl_bench.types import PoolPart
+from nsl_bench.core.types import PoolPart
 
 from .digits import Digits, Mnist, divide
 

@@ -13,10 +13,10 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.benchmark import Benchmark, Family
-from nsl_bench.errors import UserError
-from nsl_bench.registry import Spec
-from nsl_bench.types import ConceptSpace, LabelSpace, Part, Split
+from nsl_bench.core.benchmark import Benchmark, Family
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.registry import Spec
+from nsl_bench.core.types import ConceptSpace, LabelSpace, Part, Split
 
 __all__ = ["DIGITS", "Addition", "sums"]
 

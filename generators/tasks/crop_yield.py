@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.benchmark import Benchmark
-from nsl_bench.errors import UserError, unknown
-from nsl_bench.seeding import generator
-from nsl_bench.types import BLANK, ConceptSpace, LabelSpace, Part, Split
+from nsl_bench.core.benchmark import Benchmark
+from nsl_bench.core.errors import UserError, unknown
+from nsl_bench.core.seeding import generator
+from nsl_bench.core.types import BLANK, ConceptSpace, LabelSpace, Part, Split
 
 from ..sources.leaves.names import (
     BACKGROUND,

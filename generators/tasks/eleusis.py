@@ -13,10 +13,10 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.benchmark import Benchmark, Family, Layout
-from nsl_bench.errors import UserError, unknown
-from nsl_bench.registry import Spec
-from nsl_bench.types import LabelSpace, Part, Split
+from nsl_bench.core.benchmark import Benchmark, Family, Layout
+from nsl_bench.core.errors import UserError, unknown
+from nsl_bench.core.registry import Spec
+from nsl_bench.core.types import LabelSpace, Part, Split
 
 from ..sources.symbols.names import SUITS, colour_of, rank_of, symbols
 

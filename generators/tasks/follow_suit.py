@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.benchmark import Benchmark, Family
-from nsl_bench.errors import UserError
-from nsl_bench.registry import Spec
-from nsl_bench.types import BLANK, ConceptSpace, LabelSpace, Part, Split
+from nsl_bench.core.benchmark import Benchmark, Family
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.registry import Spec
+from nsl_bench.core.types import BLANK, ConceptSpace, LabelSpace, Part, Split
 
 __all__ = ["CARDS", "RANKS", "RANK_VALUES", "SUITS", "FollowSuit"]
 

@@ -10,9 +10,9 @@ from types import MappingProxyType
 
 import numpy as np
 
-from nsl_bench.benchmark import Benchmark
-from nsl_bench.errors import UserError, unknown
-from nsl_bench.types import ConceptSpace, LabelSpace, Part, Split
+from nsl_bench.core.benchmark import Benchmark
+from nsl_bench.core.errors import UserError, unknown
+from nsl_bench.core.types import ConceptSpace, LabelSpace, Part, Split
 
 from ..sources.rooms.names import SCENE_SPACE, SCENES, SUPER_CLASS_OF, SUPER_CLASSES
 

@@ -13,14 +13,14 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.benchmark import Benchmark, Family, Layout
-from nsl_bench.errors import UserError
-from nsl_bench.registry import Spec
-from nsl_bench.types import BLANK, ConceptSpace, LabelSpace, Part, Split
+from nsl_bench.core.benchmark import Benchmark, Family, Layout
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.registry import Spec
+from nsl_bench.core.types import BLANK, ConceptSpace, LabelSpace, Part, Split
 
 from .follow_suit import read_csv
 
-__all__ = ["Sudoku", "digits", "sudoku_4x4", "sudoku_9x9"]
+__all__ = ["Sudoku", "digits"]
 
 Knowledge = Literal["grid", "reduced"]
 
@@ -332,45 +332,3 @@ def _hash_bit(grids: npt.NDArray[np.int8], side: np.uint64) -> npt.NDArray[np.bo
         state ^= state >> np.uint64(29)
     bit: npt.NDArray[np.bool_] = (state >> np.uint64(40)) & np.uint64(1) == 1
     return bit
-
-
-def sudoku_4x4(
-    knowledge: Knowledge = "grid", folds: int = 0, fold: int | None = None, grids: int = 400
-) -> Sudoku:
-    """4 x 4 grids with 2 x 2 blocks.
-
-    Args:
-        knowledge: ``"grid"``: cells are named and their row, column and block are known; ``"reduced"``:
-            cells have coordinates, and only integer division is known.
-        folds: number of folds of a cross-validation; each train split then has a test set of its own. By
-            default train sets are generated one by one and share a test set.
-        fold: with `folds`: use this fold, counted from 1, as the test set of all train splits.
-        grids: with `folds`: number of grids in all of them.
-    """
-    return _square(2, knowledge, folds, fold, grids)
-
-
-def sudoku_9x9(
-    knowledge: Knowledge = "grid", folds: int = 0, fold: int | None = None, grids: int = 400
-) -> Sudoku:
-    """9 x 9 grids with 3 x 3 blocks.
-
-    Args:
-        knowledge: ``"grid"``: cells are named and their row, column and block are known; ``"reduced"``:
-            cells have coordinates, and only integer division is known.
-        folds: number of folds of a cross-validation; each train split then has a test set of its own. By
-            default train sets are generated one by one and share a test set.
-        fold: with `folds`: use this fold, counted from 1, as the test set of all train splits.
-        grids: with `folds`: number of grids in all of them.
-    """
-    return _square(3, knowledge, folds, fold, grids)
-
-
-def _square(side: int, knowledge: Knowledge, folds: int, fold: int | None, grids: int) -> Sudoku:
-    if not folds:
-        if fold is not None:
-            raise UserError(f"sudoku_{side**2}x{side**2}: fold={fold} requires folds; add folds=5.")
-        return Sudoku(side, side, knowledge)
-    from .sudoku_folds import FoldedSudoku
-
-    return FoldedSudoku(side, knowledge, folds, fold, grids)

@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.benchmark import Benchmark, Layout
-from nsl_bench.errors import UserError
-from nsl_bench.registry import Spec
-from nsl_bench.seeding import generator
-from nsl_bench.types import BLANK, ConceptSpace, LabelSpace, Part, Split
+from nsl_bench.core.benchmark import Benchmark, Layout
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.registry import Spec
+from nsl_bench.core.seeding import generator
+from nsl_bench.core.types import BLANK, ConceptSpace, LabelSpace, Part, Split
 
 from .uci_bits import make_bits
 from .uci_sets import load_table

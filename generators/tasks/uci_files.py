@@ -9,8 +9,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from nsl_bench import files
-from nsl_bench.errors import UserError
+from nsl_bench.core import files
+from nsl_bench.core.errors import UserError
 
 __all__ = ["ENDINGS", "Raw", "read_arff", "read_rows", "text_of"]
 

@@ -18,9 +18,9 @@ from urllib.parse import urlparse
 
 import numpy as np
 
-from nsl_bench import cache
-from nsl_bench.declared import quoted
-from nsl_bench.errors import UserError, unknown
+from nsl_bench.core import cache
+from nsl_bench.core.declared import quoted
+from nsl_bench.core.errors import UserError, unknown
 
 from ..notices import say
 from ..sources.class_folders import subfolders

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.benchmark import Benchmark, Layout
-from nsl_bench.errors import UserError
-from nsl_bench.seeding import generator
-from nsl_bench.types import BLANK, ConceptSpace, LabelSpace, Part, Split
+from nsl_bench.core.benchmark import Benchmark, Layout
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.seeding import generator
+from nsl_bench.core.types import BLANK, ConceptSpace, LabelSpace, Part, Split
 
 from .folds import stratified_folds
 from .zoo_table import CLASSES, RANGES, animals

@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
-from nsl_bench.errors import UserError
+from nsl_bench.core.errors import UserError
 
 __all__ = ["ANIMALS", "CLASSES", "RANGES", "TABLE", "Animal", "animals", "read_animals"]
 

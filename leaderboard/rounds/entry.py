@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from nsl_bench import registry
-from nsl_bench.errors import UserError, unknown
+from nsl_bench.core import registry
+from nsl_bench.core.errors import UserError, unknown
+from nsl_bench.core.types import Track
 from nsl_bench.learners import task_folders
 from nsl_bench.learners.base import About, InvalidOutput
 from nsl_bench.learners.command import command_of, is_command
@@ -21,8 +22,7 @@ from nsl_bench.run.job import Job
 from nsl_bench.run.record import Record
 from nsl_bench.run.store import Store
 from nsl_bench.run.sweep import Executor, Tally, sweep
-from nsl_bench.sealing import DataSeed
-from nsl_bench.types import Track
+from nsl_bench.sandbox.sealing import DataSeed
 
 from ..packing import row_of
 from ..submission import Manifest, manifest_of, save

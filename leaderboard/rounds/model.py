@@ -25,11 +25,12 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Annotated, Literal
 
-from nsl_bench import __version__, cache
-from nsl_bench.declared import Declared, Is, checked, read_json
-from nsl_bench.errors import UserError, unknown
+from nsl_bench import __version__
+from nsl_bench.core import cache
+from nsl_bench.core.declared import Declared, Is, checked, read_json
+from nsl_bench.core.errors import UserError, unknown
 from nsl_bench.run.job import Job
-from nsl_bench.sealing import DataSeed, commitment_of
+from nsl_bench.sandbox.sealing import DataSeed, commitment_of
 
 from ..contests import Cell, Contest
 from ..submission import Manifest

@@ -15,21 +15,21 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from nsl_bench import registry
-from nsl_bench.benchmark import Benchmark
+from nsl_bench.core import registry
+from nsl_bench.core.benchmark import Benchmark
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.shift import Shift
+from nsl_bench.core.source import ImageSource
+from nsl_bench.core.types import BLANK, Split, Track
 from nsl_bench.data.content import canonical_row, image_digest, pixels
 from nsl_bench.data.rows import SEQUENCE_COLUMNS, known_columns
 from nsl_bench.data.splits import make_source
-from nsl_bench.errors import UserError
 from nsl_bench.learners.base import About
 from nsl_bench.perception.predict import image_digests
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.exchange import export, jobs_in
 from nsl_bench.run.job import Job, plan
-from nsl_bench.sealing import DataSeed
-from nsl_bench.shift import Shift
-from nsl_bench.source import ImageSource
-from nsl_bench.types import BLANK, Split, Track
+from nsl_bench.sandbox.sealing import DataSeed
 
 from ..contests import Cell, Contest
 from .model import Grid, Place, Round, place_seed

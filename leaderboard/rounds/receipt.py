@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
-from nsl_bench.declared import Is, Open, parse_json, read_json
+from nsl_bench.core.declared import Is, Open, parse_json, read_json
 
 from .model import DIGEST_OR_NONE, Round, Taken, is_name, read_file
 

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from nsl_bench.errors import UserError
-from nsl_bench.sealing import DataSeed, commitment_of
+from nsl_bench.core.errors import UserError
+from nsl_bench.sandbox.sealing import DataSeed, commitment_of
 
 from ..accepted import SALT, withheld
 from ..safe_files import Limits

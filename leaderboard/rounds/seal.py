@@ -10,11 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from nsl_bench.declared import quoted
-from nsl_bench.errors import UserError, unknown
-from nsl_bench.interrupts import uninterrupted
+from nsl_bench.core.declared import quoted
+from nsl_bench.core.errors import UserError, unknown
+from nsl_bench.core.interrupts import uninterrupted
 from nsl_bench.run.evaluate import Bench
-from nsl_bench.sealing import DataSeed
+from nsl_bench.sandbox.sealing import DataSeed
 
 from ..contests import Contest
 from .model import (

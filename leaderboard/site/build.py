@@ -15,11 +15,12 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nsl_bench import __version__, registry
-from nsl_bench.errors import UserError
-from nsl_bench.metrics import METRICS
+from nsl_bench import __version__
+from nsl_bench.core import registry
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.metrics import METRICS
+from nsl_bench.core.workers import spread
 from nsl_bench.report.line_styles import learner_slots, line_slots
-from nsl_bench.workers import spread
 
 from ..board import AREAS, FRONT, Board
 from ..contests import Contest

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench import registry
+from nsl_bench.core import registry
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.shift import STANDARD, resolve
+from nsl_bench.core.types import BLANK
 from nsl_bench.data.splits import make_source, make_split
-from nsl_bench.errors import UserError
-from nsl_bench.shift import STANDARD, resolve
-from nsl_bench.types import BLANK
 
 from ..contests import Contest
 
@@ -95,7 +95,7 @@ def _save(
 ) -> Picture:
     from PIL import Image
 
-    from nsl_bench.pictures import save
+    from nsl_bench.core.pictures import save
 
     from ..submission import slug
 

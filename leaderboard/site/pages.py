@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from nsl_bench.metrics import METRICS
-from nsl_bench.shift import STANDARD
+from nsl_bench.core.metrics import METRICS
+from nsl_bench.core.shift import STANDARD
 
 from ..board import AREAS, Board
 from ..contests import Cell, Contest

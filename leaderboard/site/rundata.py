@@ -16,13 +16,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench import registry
-from nsl_bench.benchmark import Benchmark
+from nsl_bench.core import registry
+from nsl_bench.core.benchmark import Benchmark
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import Split
 from nsl_bench.data.splits import symbolic_split
-from nsl_bench.errors import UserError
-from nsl_bench.guarded.call import guarded
-from nsl_bench.guarded.worker import needing
-from nsl_bench.types import Split
+from nsl_bench.logic.guarded.call import guarded
+from nsl_bench.logic.guarded.worker import needing
 
 from ..contests import Contest
 from ..predictions import DAMAGED, READING, rows_of

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nsl_bench.metrics import METRICS
+from nsl_bench.core.metrics import METRICS
 from nsl_bench.report.escaping import csv_text, escaped, in_picture
 from nsl_bench.report.line_styles import PUBLISHED, coincidences, colour_of, dashes_of, marker_of
 from nsl_bench.report.style import emphasis, wrapped

@@ -12,18 +12,18 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nsl_bench import cache, registry
 from nsl_bench.api.results import Results
-from nsl_bench.errors import UserError
-from nsl_bench.isolation.limits import Limits
+from nsl_bench.core import cache, registry
+from nsl_bench.core.errors import UserError
 from nsl_bench.learners.base import About, track_of
 from nsl_bench.run.plan import Grid, jobs_of
 from nsl_bench.run.sweep import Executor, Rerun, Tally, sweep, to_do
+from nsl_bench.sandbox.limits import Limits
 
 if TYPE_CHECKING:
     from nsl_bench.run.job import Job
     from nsl_bench.run.record import Record
-    from nsl_bench.sealing import DataSeed
+    from nsl_bench.sandbox.sealing import DataSeed
 
 __all__ = ["Evaluation", "Options", "evaluate"]
 
@@ -76,9 +76,9 @@ class Evaluation:
         options: Options,
         own: Mapping[str, Callable[[int], Any]] | None = None,
     ) -> None:
-        from nsl_bench.isolation.host import about
         from nsl_bench.run.store import Store
-        from nsl_bench.sealing import check_limits
+        from nsl_bench.sandbox.host import about
+        from nsl_bench.sandbox.sealing import check_limits
 
         self.own = dict(own or {})
         secrets = [] if options.data_seed is None else [options.data_seed.file]
@@ -131,8 +131,8 @@ class Evaluation:
         Raises:
             UserError: the data or the network of a run cannot be created.
         """
-        from nsl_bench.isolation.building import prepared
         from nsl_bench.run.evaluate import Bench
+        from nsl_bench.sandbox.building import prepared
 
         options = self.options
         cores = os.cpu_count() or 1

@@ -5,23 +5,25 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nsl_bench.api.rules import how_good
-from nsl_bench.errors import UserError
+from nsl_bench.core import registry
+from nsl_bench.core.errors import UserError
 
 if TYPE_CHECKING:
     import numpy.typing as npt
     from PIL import Image
 
-    from nsl_bench.benchmark import Benchmark, Facts
-    from nsl_bench.inference.query import Query
+    from nsl_bench.core.benchmark import Benchmark, Facts
+    from nsl_bench.core.shift import Shift
+    from nsl_bench.core.source import ImageSource
+    from nsl_bench.core.types import Part, Predictions, Split
+    from nsl_bench.logic.inference.query import Query
     from nsl_bench.run.record import Record
-    from nsl_bench.sealing import DataSeed
-    from nsl_bench.shift import Shift
-    from nsl_bench.source import ImageSource
-    from nsl_bench.types import Part, Predictions, Split
+    from nsl_bench.sandbox.sealing import DataSeed
 
 __all__ = ["Explanation", "RuleAnswer", "Seen", "StoredAnswer", "explain"]
 
@@ -255,8 +257,8 @@ def explain(
     Raises:
         UserError: an unknown example, run or name, or rules that cannot be evaluated.
     """
-    from nsl_bench.asp.text import read_text
-    from nsl_bench.guarded.call import prepare
+    from nsl_bench.logic.asp.text import read_text
+    from nsl_bench.logic.guarded.call import prepare
 
     prepare()
     if re.fullmatch(r"(train|test)-\d+", example) is None:
@@ -280,7 +282,7 @@ def explain(
 def _of_run(setting: _Setting, results: Path, key: str, data_seed: DataSeed | None) -> _Setting:
     """The setting of a run; rules that were given stay, else they are those that it learned."""
     from nsl_bench.api.results import Results
-    from nsl_bench.sealing import seed_of
+    from nsl_bench.sandbox.sealing import seed_of
 
     record = Results(results).record(key)
     job = record.job
@@ -306,11 +308,11 @@ def _of_run(setting: _Setting, results: Path, key: str, data_seed: DataSeed | No
 
 def _find(name: str, setting: _Setting) -> _Example:
     """The example of a name, as the network sees it."""
-    from nsl_bench import registry
+    from nsl_bench.core import registry
+    from nsl_bench.core.shift import resolve
     from nsl_bench.data.splits import make_source, make_split
     from nsl_bench.perception.predict import predictions_of
     from nsl_bench.perception.trained_networks import trained
-    from nsl_bench.shift import resolve
 
     if setting.task is None:
         raise UserError("No task given; name it with --benchmark, or name a run with --results and --run.")
@@ -362,7 +364,7 @@ def _explained(found: _Example, setting: _Setting, results: Path | None, engine:
 def _seen(found: _Example) -> tuple[Seen, ...]:
     import numpy as np
 
-    from nsl_bench.types import BLANK
+    from nsl_bench.core.types import BLANK
 
     names, told = found.task.concept_space.concepts, []
     for row, slot in np.argwhere(found.split.concepts[: found.row + 1] != BLANK).tolist():
@@ -405,7 +407,7 @@ def _stored(found: _Example, record: Record, results: Path) -> tuple[StoredAnswe
 
 
 def _rule_answer(found: _Example, setting: _Setting, engine: str) -> RuleAnswer | None:
-    from nsl_bench.guarded.rules import crisp, doubt, fired, inferred
+    from nsl_bench.logic.guarded.rules import crisp, doubt, fired, inferred
 
     task = found.task
     if not setting.whose:
@@ -413,7 +415,7 @@ def _rule_answer(found: _Example, setting: _Setting, engine: str) -> RuleAnswer 
     rules = (task.true_rule,) if setting.rules is None else setting.rules
     query, context, vectors, facts = _asked(found, rules, strict=setting.record is None)
     note = doubt(query) or ""
-    answer = inferred(engine, query, vectors, facts)
+    answer = inferred(partial(registry.create, "engine", engine), query, vectors, facts)
     label = int(crisp(query.rules, task.background, [context], task.labels)[0])
     words = {-1: "none", -2: "several", **dict(enumerate(task.labels.names))}
     return RuleAnswer(
@@ -432,8 +434,7 @@ def _asked(
     found: _Example, rules: Sequence[str], *, strict: bool
 ) -> tuple[Query, Facts, npt.NDArray[Any], list[Facts]]:
     """The query for an example, its facts on the most probable concepts, vectors and facts of meta-data."""
-    from nsl_bench.inference.query import Query
-    from nsl_bench.inference.steps import facts_so_far, seen_so_far
+    from nsl_bench.learners.queries import facts_so_far, query_of, seen_so_far
 
     task, rows = found.task, slice(found.row + 1)
     vectors = found.seen.probabilities[rows]
@@ -444,7 +445,7 @@ def _asked(
     ]
     steps = found.split.steps[rows]
     context = task.contexts(found.seen.concepts[rows], columns, steps)[-1]
-    query = Query.of(task, rules, strict=strict, steps=len(steps) if task.sequential else 0)
+    query = query_of(task, rules, strict=strict, steps=len(steps) if task.sequential else 0)
     if task.sequential:
         vectors, facts = seen_so_far(steps, vectors)[-1:], facts_so_far(task, steps, facts)[-1:]
     return query, context, vectors, facts

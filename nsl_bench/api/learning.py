@@ -7,14 +7,16 @@ import os
 import re
 import warnings
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nsl_bench.errors import UserError
+from nsl_bench.core import registry
+from nsl_bench.core.errors import UserError
 
 if TYPE_CHECKING:
-    from nsl_bench.las.language_bias import Dialect
-    from nsl_bench.las.task import LasTask, Progress, Solution
+    from nsl_bench.logic.las.language_bias import Dialect
+    from nsl_bench.logic.las.task import LasTask, Progress, Solution
 
 __all__ = ["learn"]
 
@@ -63,7 +65,7 @@ def learn(
     Raises:
         UserError: the task cannot be read or solved, or the process ended before it had found a hypothesis.
     """
-    from nsl_bench.guarded.learning import solve_isolated
+    from nsl_bench.logic.guarded.learning import solve_isolated
 
     notes: list[str] = []
     solution = solve_isolated(
@@ -71,6 +73,7 @@ def learn(
         dialect=dialect,
         constraints=constraints,
         rule_learner=rule_learner,
+        find=partial(registry.factory, "rule_learner"),
         time_limit=time_limit,
         memory_limit=None if memory_limit is None else memory_limit * _MEBIBYTE,
         verify=verify,
@@ -86,7 +89,7 @@ def learn(
 
 def _source(task: object, dialect: Dialect | None) -> Path | str | LasTask:
     """A path, a text or a task, told apart."""
-    from nsl_bench.las.task import LasTask
+    from nsl_bench.logic.las.task import LasTask
 
     if isinstance(task, LasTask):
         if dialect not in (None, task.bias.dialect):

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nsl_bench.errors import UserError
+from nsl_bench.core.errors import UserError
 
 if TYPE_CHECKING:
+    from nsl_bench.core.shift import Shift
+    from nsl_bench.core.source import ImageSource
     from nsl_bench.perception.network import Network
-    from nsl_bench.shift import Shift
-    from nsl_bench.source import ImageSource
 
 __all__ = ["Training", "train_network"]
 
@@ -65,10 +65,10 @@ def train_network(
     Raises:
         UserError: an unknown name, images that cannot be read or trained on, or a missing folder.
     """
-    from nsl_bench import cache, registry
+    from nsl_bench.core import cache, registry
+    from nsl_bench.core.shift import STANDARD, named_shifts, resolve
     from nsl_bench.data.splits import make_source
     from nsl_bench.perception import trained_networks
-    from nsl_bench.shift import STANDARD, named_shifts, resolve
 
     found = registry.create("benchmark", task)
     images = make_source(found, source)

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from nsl_bench import registry
 from nsl_bench.api.tasks import task_info
-from nsl_bench.errors import UserError, unknown
-from nsl_bench.metrics import METRICS, Metric
+from nsl_bench.core import registry
+from nsl_bench.core.errors import UserError, unknown
+from nsl_bench.core.metrics import METRICS, Metric
 from nsl_bench.run.sweep import EXECUTORS
 
 __all__ = ["KINDS", "PartInfo", "PartOption", "list_parts", "part_info"]

@@ -8,8 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from nsl_bench.errors import UserError, unknown
-from nsl_bench.metrics import METRICS
+from nsl_bench.core.errors import UserError, unknown
+from nsl_bench.core.metrics import METRICS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -174,7 +174,7 @@ class Results:
         Raises:
             UserError: an unknown name, or a value that no run has.
         """
-        from nsl_bench.errors import did_you_mean
+        from nsl_bench.core.errors import did_you_mean
 
         found = Results(*(store.folder for store in self.stores), names=self.names)
         found._where, found._kept_alive = dict(self._where), self._kept_alive
@@ -200,7 +200,7 @@ class Results:
         """Mean and standard error over train splits, one row per setting, learner, shift, share and metric.
 
         Args:
-            metrics: metric names (`nsl_bench.metrics.METRICS`); those of the protocol by default.
+            metrics: metric names (`nsl_bench.core.metrics.METRICS`); those of the protocol by default.
 
         Raises:
             UserError: an unknown metric.

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nsl_bench.errors import UserError
+from nsl_bench.core.errors import UserError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from nsl_bench.inference.examples import Examples
-    from nsl_bench.inference.query import Answer
+    from nsl_bench.api.given_examples import Examples
+    from nsl_bench.logic.inference.query import Answer
 
 __all__ = ["Prediction", "how_good", "predict"]
 
@@ -41,7 +42,7 @@ class Prediction:
     @property
     def labels(self) -> list[str | None]:
         """The most probable label of each example or step; None where no label is possible."""
-        from nsl_bench.metrics.predictions import most_probable
+        from nsl_bench.core.metrics.predictions import most_probable
 
         best = most_probable(self.answer.probabilities).tolist()
         return [None if k < 0 else self.label_names[k] for k in best]
@@ -141,12 +142,11 @@ def predict(
     """
     import numpy as np
 
-    from nsl_bench import registry
-    from nsl_bench.asp.text import read_text
-    from nsl_bench.guarded.call import Allowance, prepare
-    from nsl_bench.guarded.rules import doubt, inferred
-    from nsl_bench.inference.query import Query
-    from nsl_bench.inference.steps import facts_so_far, seen_so_far
+    from nsl_bench.core import registry
+    from nsl_bench.learners.queries import facts_so_far, query_of, seen_so_far
+    from nsl_bench.logic.asp.text import read_text
+    from nsl_bench.logic.guarded.call import Allowance, prepare
+    from nsl_bench.logic.guarded.rules import doubt, inferred
 
     prepare()
     if (probabilities is None) == (images is None):
@@ -154,16 +154,16 @@ def predict(
     found = registry.create("benchmark", task)
     is_file = isinstance(rules, str | Path)
     texts = [read_text(Path(rules))] if isinstance(rules, str | Path) else list(rules)
-    note = doubt(Query.of(found, texts)) or ""
+    note = doubt(query_of(found, texts)) or ""
     examples = _examples(found, probabilities, images, dict(metadata or {}), source, network)
-    query = Query.of(found, texts, steps=max(examples.steps, default=0))
+    query = query_of(found, texts, steps=max(examples.steps, default=0))
     vectors, facts = examples.probabilities, list(examples.facts)
     if found.sequential:
         places = np.array(examples.steps)
         vectors, facts = seen_so_far(places, vectors), facts_so_far(found, places, facts)
     memory = None if memory_limit is None else memory_limit * _MEBIBYTE
     answer = inferred(
-        engine,
+        partial(registry.create, "engine", engine),
         query,
         vectors,
         facts,
@@ -183,7 +183,7 @@ def _examples(
     network: str,
 ) -> Examples:
     """The examples of a file of probabilities, or those of a folder of images as a network sees them."""
-    from nsl_bench.inference.examples import from_folder, from_table
+    from nsl_bench.api.given_examples import from_folder, from_table
 
     if probabilities is not None:
         return from_table(task, Path(probabilities), metadata)

@@ -1,6 +1,7 @@
 """The command line: ``nsl-bench COMMAND``.
 
-Every sub-command is an entry point in the group ``nsl_bench.commands``, imported when it is called.
+Every sub-command is an entry point in the group ``nsl_bench.commands``, imported when it is called. Imports
+all rooms, and none imports it. Begin with `running` (``nsl-bench run``) and `grid` (options of a sweep).
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ from typing import Any, TextIO
 import click
 
 from nsl_bench import __version__
-from nsl_bench.errors import Interrupted, UserError, did_you_mean
-from nsl_bench.interrupts import be_patient, exit_code, hear_termination
+from nsl_bench.core.errors import Interrupted, UserError, did_you_mean
+from nsl_bench.core.interrupts import be_patient, exit_code, hear_termination
 
 __all__ = ["Command", "command_line", "main", "problems_found", "run"]
 

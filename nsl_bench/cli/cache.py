@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import click
 
-from nsl_bench import cache
 from nsl_bench.cli import Command
-from nsl_bench.errors import UserError, unknown
+from nsl_bench.core import cache
+from nsl_bench.core.errors import UserError, unknown
 
 __all__ = ["command"]
 

@@ -8,7 +8,7 @@ import click
 
 from nsl_bench.cli import Command, problems_found
 from nsl_bench.cli.running import limit_options_within, limits_of
-from nsl_bench.errors import UserError
+from nsl_bench.core.errors import UserError
 
 __all__ = ["command"]
 
@@ -44,9 +44,9 @@ def command(learner: str | None, text: str | None, benchmarks: tuple[str, ...], 
     Whatever the learner prints is shown. The check ends at the first time limit reached. Exit code 1 if there
     is a problem.
     """
-    from nsl_bench.isolation.limits import Limits
     from nsl_bench.learners.command import spec_of
     from nsl_bench.run.check import check
+    from nsl_bench.sandbox.limits import Limits
 
     if (learner is None) == (text is None):
         raise UserError("Name one learner to check: my.py:MyLearner, or --learner-command COMMAND.")

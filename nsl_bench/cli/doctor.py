@@ -9,9 +9,10 @@ from importlib.metadata import PackageNotFoundError, version
 
 import click
 
-from nsl_bench import __version__, cache, registry
+from nsl_bench import __version__
 from nsl_bench.cli import Command, problems_found
-from nsl_bench.errors import UserError
+from nsl_bench.core import cache, registry
+from nsl_bench.core.errors import UserError
 
 __all__ = ["command"]
 
@@ -63,12 +64,12 @@ def command() -> int:
                 wrong += 1
     for line in _isolation():
         click.echo(line)
-    from nsl_bench.las.adapters.programs import describe
+    from nsl_bench.logic.las.adapters.programs import describe
 
     for line in describe():
         click.echo(line)
-    from nsl_bench.environments import entrants
-    from nsl_bench.isolation.building import described
+    from nsl_bench.learners.environments import entrants
+    from nsl_bench.sandbox.building import described
 
     for name in entrants():
         click.echo(described(name))
@@ -101,8 +102,8 @@ def _torch() -> list[str]:
 
 def _isolation() -> list[str]:
     """Describe the sandbox of learners on this machine."""
-    from nsl_bench.isolation.limits import Failure, Limits
-    from nsl_bench.isolation.process import Process
+    from nsl_bench.sandbox.limits import Failure, Limits
+    from nsl_bench.sandbox.process import Process
 
     try:
         process = Process(Limits())

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from nsl_bench.cli import Command
-from nsl_bench.errors import UserError
-from nsl_bench.guarded.worker import needing
+from nsl_bench.core.errors import UserError
+from nsl_bench.logic.guarded.worker import needing
 
 __all__ = ["command"]
 
@@ -64,8 +64,8 @@ def command(
     Exit code 0 if they agree. Exit code 1 if they differ; an input on which they differ is printed. It is an
     error if neither hypothesis can derive a compared atom, or if no input is possible.
     """
-    from nsl_bench.asp.text import read_text
-    from nsl_bench.guarded.call import Allowance, guarded
+    from nsl_bench.logic.asp.text import read_text
+    from nsl_bench.logic.guarded.call import Allowance, guarded
 
     if task is not None and benchmark is not None:
         raise UserError(
@@ -82,7 +82,7 @@ def command(
     }
     known: tuple[str, ...] = ()
     if benchmark is not None:
-        from nsl_bench import registry
+        from nsl_bench.core import registry
 
         chosen = registry.create("benchmark", benchmark)
         known = tuple(atom for atom in chosen.labels.atoms if atom is not None)
@@ -107,7 +107,11 @@ def command(
     click.get_current_context().exit(1)
 
 
-@needing("nsl_bench.las.bias.hypothesis", "nsl_bench.las.semantics.equivalence", "nsl_bench.las.task")
+@needing(
+    "nsl_bench.logic.las.bias.hypothesis",
+    "nsl_bench.logic.las.semantics.equivalence",
+    "nsl_bench.logic.las.task",
+)
 def _difference(
     hypotheses: tuple[Path, Path],
     task: Path | None,
@@ -119,10 +123,10 @@ def _difference(
     inputs: str | None,
 ) -> str | None:
     """An input on which hypotheses differ, for people; None if there is none."""
-    from nsl_bench.asp.text import read_text
-    from nsl_bench.las.bias.hypothesis import parse_rules
-    from nsl_bench.las.semantics.equivalence import equivalent
-    from nsl_bench.las.task import LasTask
+    from nsl_bench.logic.asp.text import read_text
+    from nsl_bench.logic.las.bias.hypothesis import parse_rules
+    from nsl_bench.logic.las.semantics.equivalence import equivalent
+    from nsl_bench.logic.las.task import LasTask
 
     first, second = (parse_rules(read_text(path), str(path)) for path in hypotheses)
     found = equivalent(

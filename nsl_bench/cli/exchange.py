@@ -9,11 +9,11 @@ import click
 
 from nsl_bench.cli import Command
 from nsl_bench.cli.grid import data_seed_option, grid_options, grids_of
-from nsl_bench.tracks import Track
+from nsl_bench.core.tracks import Track
 
 if TYPE_CHECKING:
     from nsl_bench.learners.folder_formats import Format
-    from nsl_bench.sealing import DataSeed
+    from nsl_bench.sandbox.sealing import DataSeed
 
 __all__ = ["export", "score"]
 
@@ -98,13 +98,13 @@ def score(folder: Path, name: str | None, data_seed: DataSeed | None, device: st
     Scoring a folder again replaces its earlier record.
     """
     from nsl_bench.cli.running import say
-    from nsl_bench.isolation.limits import Limits
     from nsl_bench.learners.folder_formats import ANSWERS
     from nsl_bench.run.evaluate import Bench
     from nsl_bench.run.exchange import jobs_in
     from nsl_bench.run.exchange import score as scored
     from nsl_bench.run.store import Store
     from nsl_bench.run.sweep import keep
+    from nsl_bench.sandbox.limits import Limits
 
     jobs, store, limits = jobs_in(folder, name), Store(out), Limits()
     bench = Bench(device, data_seed=data_seed)

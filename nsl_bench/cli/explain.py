@@ -60,7 +60,7 @@ def command(example: str, out: Path | None, **options: Any) -> None:
     With --run, the prediction that the run stored is shown next to what its rules give now.
     """
     from nsl_bench.api.explanation import explain
-    from nsl_bench.pictures import check_ending, save
+    from nsl_bench.core.pictures import check_ending, save
 
     if out is not None:
         check_ending(out)

@@ -36,10 +36,10 @@ __all__ = ["command"]
 )
 def command(benchmark: str, source: str | None, concepts: bool, images: int | None, out: Path) -> None:
     """Draw a contact sheet of BENCHMARK's images: every shift and severity, or every concept."""
-    from nsl_bench import registry
+    from nsl_bench.core import registry
+    from nsl_bench.core.errors import UserError
+    from nsl_bench.core.pictures import save
     from nsl_bench.data.splits import make_source
-    from nsl_bench.errors import UserError
-    from nsl_bench.pictures import save
     from nsl_bench.report.gallery import concepts_sheet, shifts_sheet
 
     if out.suffix.lower() != ".png":

@@ -8,7 +8,7 @@ import click
 
 from nsl_bench.cli import Command
 from nsl_bench.cli.grid import percentages
-from nsl_bench.errors import Interrupted, UserError
+from nsl_bench.core.errors import Interrupted, UserError
 
 __all__ = ["command"]
 

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from nsl_bench.errors import UserError
+from nsl_bench.core.errors import UserError
 
 if TYPE_CHECKING:
-    from nsl_bench.sealing import DataSeed
+    from nsl_bench.sandbox.sealing import DataSeed
 
 __all__ = ["data_seed_option", "grid_options", "grids_of", "percentages", "whole_numbers"]
 
@@ -151,7 +151,7 @@ data_seed_option = click.option(
 
 
 def _data_seed(path: Path) -> DataSeed:
-    from nsl_bench.sealing import DataSeed
+    from nsl_bench.sandbox.sealing import DataSeed
 
     return DataSeed.read(path)
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from nsl_bench.cli import Command
-from nsl_bench.errors import UserError
+from nsl_bench.core import registry
+from nsl_bench.core.errors import UserError
 
 if TYPE_CHECKING:
-    from nsl_bench.guarded.learning import Learned
+    from nsl_bench.logic.guarded.learning import Learned
 
 __all__ = ["command"]
 
@@ -97,7 +99,7 @@ def command(
     Ctrl-C ends the search and prints the best hypothesis so far with a lower bound on the score. Exit code 2
     if no hypothesis was found or the search was killed.
     """
-    from nsl_bench.guarded.learning import solve_isolated
+    from nsl_bench.logic.guarded.learning import solve_isolated
 
     if executable is not None and options["rule_learner"] == "exact":
         raise UserError("--executable requires --rule-learner fastlas or ilasp.")
@@ -122,6 +124,7 @@ def command(
         explain=with_explanation,
         progress=(lambda found: click.echo(str(found), err=True)) if progress else None,
         warned=warned,
+        find=partial(registry.factory, "rule_learner"),
         **options,
     )
     if as_json:
@@ -148,7 +151,7 @@ def _print_space(
     **_: Any,
 ) -> None:
     """The rules of the space as ILASP prints them, or as one JSON object."""
-    from nsl_bench.guarded.learning import list_space
+    from nsl_bench.logic.guarded.learning import list_space
 
     rules: list[tuple[int, str]] = []
 

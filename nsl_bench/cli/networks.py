@@ -68,13 +68,13 @@ def command(
     """
     import os
 
-    from nsl_bench import registry
+    from nsl_bench.core import registry
+    from nsl_bench.core.shift import STANDARD, named_shifts, resolve
     from nsl_bench.data.splits import make_source
     from nsl_bench.perception.figures import figures, sample
     from nsl_bench.perception.trained_networks import trained
     from nsl_bench.report.escaping import csv_text
     from nsl_bench.report.networks import draw_histograms, frame, markdown
-    from nsl_bench.shift import STANDARD, named_shifts, resolve
 
     task = registry.create("benchmark", benchmark)
     images = make_source(task, source)

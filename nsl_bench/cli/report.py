@@ -10,7 +10,7 @@ import click
 
 from nsl_bench.cli import Command
 from nsl_bench.cli.grid import percentages
-from nsl_bench.errors import UserError, did_you_mean
+from nsl_bench.core.errors import UserError, did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -228,7 +228,7 @@ def _print_table(title: str, table: Any, form: Format) -> None:
 def _differences(found: Results, against: str, metrics: tuple[str, ...], form: Format) -> None:
     """Print paired differences of every other learner to a named one."""
     from nsl_bench.api.results import compare
-    from nsl_bench.errors import unknown
+    from nsl_bench.core.errors import unknown
 
     spec = {name: spec for spec, name in found.names.items()}.get(against, against)
     learners = found.frame[["learner", "network"]].drop_duplicates()

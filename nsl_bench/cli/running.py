@@ -11,13 +11,13 @@ import click
 
 from nsl_bench.cli import Command, command_line
 from nsl_bench.cli.grid import data_seed_option, grid_options, grids_of, whole_numbers
-from nsl_bench.errors import Interrupted, UserError
+from nsl_bench.core.errors import Interrupted, UserError
 
 if TYPE_CHECKING:
-    from nsl_bench.isolation.limits import Limits
     from nsl_bench.run.record import Record
     from nsl_bench.run.sweep import Rerun
-    from nsl_bench.sealing import DataSeed
+    from nsl_bench.sandbox.limits import Limits
+    from nsl_bench.sandbox.sealing import DataSeed
 
 __all__ = ["command", "limit_options", "limit_options_within", "limits_of", "say"]
 
@@ -82,7 +82,7 @@ def limits_of(options: dict[str, Any], hidden: Sequence[Path] = ()) -> Limits | 
     Raises:
         UserError: an option with a value that there is not.
     """
-    from nsl_bench.isolation.limits import Limits, memory_size
+    from nsl_bench.sandbox.limits import Limits, memory_size
 
     time, memory = options.pop("time_limit"), memory_size(options.pop("memory_limit"))
     allowed, isolation = options.pop("allowed"), options.pop("isolation")

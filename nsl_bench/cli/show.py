@@ -8,7 +8,7 @@ from typing import Literal
 import click
 
 from nsl_bench.cli import Command
-from nsl_bench.errors import UserError
+from nsl_bench.core.errors import UserError
 
 __all__ = ["command"]
 
@@ -55,12 +55,12 @@ def command(
     """Draw examples of BENCHMARK: images with concepts, label and shift. The deciding slots are marked."""
     import numpy as np
 
-    from nsl_bench import registry
+    from nsl_bench.core import registry
+    from nsl_bench.core.pictures import check_ending, save
+    from nsl_bench.core.shift import resolve
     from nsl_bench.data.reuse import reuse
     from nsl_bench.data.show import sheet
     from nsl_bench.data.splits import make_source, make_split
-    from nsl_bench.pictures import check_ending, save
-    from nsl_bench.shift import resolve
 
     task = registry.create("benchmark", benchmark)
     images = make_source(task, source)

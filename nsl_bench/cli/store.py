@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from nsl_bench.cli import Command
-from nsl_bench.errors import UserError
+from nsl_bench.core.errors import UserError
 
 __all__ = ["command"]
 

@@ -51,9 +51,9 @@ def command(benchmark: str, network: str, held_out: int, **options: Any) -> None
     --network softmax:weights=FILE. If the folder of --out has an index.json of weights, the file is
     added to it and found automatically. After Ctrl-C, run the same command again to resume.
     """
-    from nsl_bench import cache
     from nsl_bench.api.networks import train_network
-    from nsl_bench.errors import Interrupted
+    from nsl_bench.core import cache
+    from nsl_bench.core.errors import Interrupted
 
     try:
         told = train_network(network, benchmark, held_out=held_out, **options)

@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nsl_bench import cache
+from nsl_bench.core import cache
 
 if TYPE_CHECKING:
     import pyarrow as pa

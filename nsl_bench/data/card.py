@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from nsl_bench import cache
+from nsl_bench.core import cache
+from nsl_bench.core.shift import STANDARD
 from nsl_bench.data.manifest import Manifest
 from nsl_bench.data.recipe import IMAGES, SYMBOLIC
-from nsl_bench.shift import STANDARD
 
 __all__ = ["has_true_rule", "licence_id", "write_card"]
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.benchmark import Benchmark
+from nsl_bench.core.benchmark import Benchmark
+from nsl_bench.core.types import BLANK, Split
 from nsl_bench.data.rows import OWN, known_columns
-from nsl_bench.types import BLANK, Split
 
 if TYPE_CHECKING:
     from datasets import Dataset, IterableDataset

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from nsl_bench import cache
+from nsl_bench.core import cache
 from nsl_bench.data.card import has_true_rule
 from nsl_bench.data.manifest import Manifest
 from nsl_bench.data.recipe import IMAGES, SYMBOLIC

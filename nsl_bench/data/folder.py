@@ -9,15 +9,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nsl_bench import cache
+from nsl_bench.core import cache
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.shift import STANDARD
+from nsl_bench.core.types import Part
 from nsl_bench.data.arrow import COLUMNS, About, kept, said_steps, save, schema, streamed
 from nsl_bench.data.manifest import Manifest
 from nsl_bench.data.rows import example_features, example_references
 from nsl_bench.data.splits import no_shift
 from nsl_bench.data.verify import metadata_types, mixed_rows
-from nsl_bench.errors import UserError
-from nsl_bench.shift import STANDARD
-from nsl_bench.types import Part
 
 if TYPE_CHECKING:
     from datasets import Dataset, Features, IterableDataset

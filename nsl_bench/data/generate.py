@@ -22,8 +22,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench import __version__, cache
-from nsl_bench.benchmark import Benchmark
+from nsl_bench import __version__
+from nsl_bench.core import cache
+from nsl_bench.core.benchmark import Benchmark
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.shift import STANDARD, Shift, short_name
+from nsl_bench.core.types import BLANK, PoolPart, Split
+from nsl_bench.core.workers import spread
 from nsl_bench.data.card import write_card
 from nsl_bench.data.content import DIGEST_BYTES, canonical_rows
 from nsl_bench.data.croissant import write_croissant
@@ -41,10 +46,6 @@ from nsl_bench.data.rows import (
 )
 from nsl_bench.data.shards import BYTES_KEY, Examples, Pool, Shard, Shared, pool_split, ranges, write
 from nsl_bench.data.splits import make_split, task_of_split
-from nsl_bench.errors import UserError
-from nsl_bench.shift import STANDARD, Shift, short_name
-from nsl_bench.types import BLANK, PoolPart, Split
-from nsl_bench.workers import spread
 
 __all__ = ["generate", "prepare", "write_files"]
 

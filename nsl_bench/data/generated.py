@@ -14,8 +14,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench import cache
-from nsl_bench.benchmark import Benchmark
+from nsl_bench.core import cache
+from nsl_bench.core.benchmark import Benchmark
+from nsl_bench.core.shift import STANDARD, Shift
+from nsl_bench.core.source import ImageSource
+from nsl_bench.core.types import BLANK, PoolPart, Split
+from nsl_bench.core.workers import spread
 from nsl_bench.data.arrow import COLUMNS, About, kept, said_steps, save, schema, streamed
 from nsl_bench.data.content import DIGEST_BYTES, content_hash
 from nsl_bench.data.images import blank, chunks, encode, render
@@ -28,10 +32,6 @@ from nsl_bench.data.rows import (
     metadata_types,
 )
 from nsl_bench.data.shards import pool_split
-from nsl_bench.shift import STANDARD, Shift
-from nsl_bench.source import ImageSource
-from nsl_bench.types import BLANK, PoolPart, Split
-from nsl_bench.workers import spread
 
 if TYPE_CHECKING:
     from datasets import Dataset, Features, IterableDataset

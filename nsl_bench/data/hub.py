@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from nsl_bench import cache
+from nsl_bench.core import cache
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.shift import STANDARD
+from nsl_bench.core.types import Part
 from nsl_bench.data.manifest import MANIFEST, Manifest
 from nsl_bench.data.verify import verify
-from nsl_bench.errors import UserError
-from nsl_bench.shift import STANDARD
-from nsl_bench.types import Part
 
 __all__ = ["Upload", "fetch", "publish"]
 

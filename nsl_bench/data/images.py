@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.pictures import check_pixels
+from nsl_bench.core.shift import Shift
+from nsl_bench.core.source import ImageSource
+from nsl_bench.core.types import PoolPart
 from nsl_bench.data.content import image_digest, pixels
-from nsl_bench.errors import UserError
-from nsl_bench.pictures import check_pixels
-from nsl_bench.shift import Shift
-from nsl_bench.source import ImageSource
-from nsl_bench.types import PoolPart
 
 __all__ = ["CHUNK", "blank", "chunks", "decode", "encode", "png", "render"]
 

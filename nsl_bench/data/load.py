@@ -11,16 +11,16 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack, cast, get_args, overload
 
-from nsl_bench import registry
-from nsl_bench.arguments import Allowed, checked_arguments, number, of, whole
-from nsl_bench.benchmark import Benchmark
+from nsl_bench.core import registry
+from nsl_bench.core.arguments import Allowed, checked_arguments, number, of, whole
+from nsl_bench.core.benchmark import Benchmark
+from nsl_bench.core.errors import UserError, unknown
+from nsl_bench.core.shift import STANDARD, named_shifts, resolve
+from nsl_bench.core.types import Part
 from nsl_bench.data.folder import from_folder
 from nsl_bench.data.generated import Generated
 from nsl_bench.data.manifest import is_folder, partial
 from nsl_bench.data.splits import make_source, make_split, no_shift
-from nsl_bench.errors import UserError, unknown
-from nsl_bench.shift import STANDARD, named_shifts, resolve
-from nsl_bench.types import Part
 
 if TYPE_CHECKING:
     from datasets import Dataset, IterableDataset

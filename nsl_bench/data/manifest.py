@@ -14,13 +14,13 @@ from pathlib import Path
 from types import UnionType
 from typing import Any, get_args, get_origin, get_type_hints
 
-from nsl_bench import cache
+from nsl_bench.core import cache
+from nsl_bench.core.errors import UserError, unknown
+from nsl_bench.core.files import check_kind
+from nsl_bench.core.shift import STANDARD
+from nsl_bench.core.types import BLANK, Part, n_of_percent
 from nsl_bench.data.recipe import IMAGES, SYMBOLIC, split_name
 from nsl_bench.data.rows import SEQUENCE_COLUMNS
-from nsl_bench.errors import UserError, unknown
-from nsl_bench.files import check_kind
-from nsl_bench.shift import STANDARD
-from nsl_bench.types import BLANK, Part, n_of_percent
 
 __all__ = ["FORMAT", "MANIFEST", "FileEntry", "Manifest", "SplitEntry", "file_entry", "is_folder", "partial"]
 

@@ -23,15 +23,15 @@ from functools import cached_property
 from pathlib import Path, PurePath
 from typing import Annotated, Any, Literal
 
-from nsl_bench import registry
-from nsl_bench.benchmark import Benchmark
+from nsl_bench.core import registry
+from nsl_bench.core.benchmark import Benchmark
+from nsl_bench.core.declared import Declared, Is, checked, parse_json, quoted, read_toml
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.files import check_kind
+from nsl_bench.core.shift import STANDARD, Shift, named_shifts, resolve, short_name
+from nsl_bench.core.source import ImageSource
+from nsl_bench.core.types import Part
 from nsl_bench.data.splits import make_source
-from nsl_bench.declared import Declared, Is, checked, parse_json, quoted, read_toml
-from nsl_bench.errors import UserError
-from nsl_bench.files import check_kind
-from nsl_bench.shift import STANDARD, Shift, named_shifts, resolve, short_name
-from nsl_bench.source import ImageSource
-from nsl_bench.types import Part
 
 __all__ = ["IMAGES", "SYMBOLIC", "Plan", "Recipe", "config_name", "split_name", "without_folders"]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from nsl_bench.types import BLANK, Split
+from nsl_bench.core.types import BLANK, Split
 
 __all__ = ["distinct_images", "reuse"]
 

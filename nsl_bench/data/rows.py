@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.errors import UserError
-from nsl_bench.types import BLANK, Split
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import BLANK, Split
 
 if TYPE_CHECKING:
     import pyarrow as pa

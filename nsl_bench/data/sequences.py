@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.sequences import check_sequences, first_rows
 from nsl_bench.data.arrow import stated_steps
 from nsl_bench.data.rows import SEQUENCE_COLUMNS
-from nsl_bench.errors import UserError
-from nsl_bench.sequences import check_sequences, first_rows
 
 if TYPE_CHECKING:
     from datasets import Dataset

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench import cache
+from nsl_bench.core import cache
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.shift import Shift
+from nsl_bench.core.source import ImageSource
+from nsl_bench.core.types import BLANK, PoolPart, Split
 from nsl_bench.data.images import CHUNK, blank, chunks, encode, render
 from nsl_bench.data.recipe import IMAGES
 from nsl_bench.data.rows import examples_table, images_table
-from nsl_bench.errors import UserError
-from nsl_bench.shift import Shift
-from nsl_bench.source import ImageSource
-from nsl_bench.types import BLANK, PoolPart, Split
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.benchmark import Benchmark
+from nsl_bench.core.benchmark import Benchmark
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.shift import STANDARD, Shift, short_name
+from nsl_bench.core.source import ImageSource
+from nsl_bench.core.types import BLANK, Split
 from nsl_bench.data.images import render
-from nsl_bench.errors import UserError
-from nsl_bench.shift import STANDARD, Shift, short_name
-from nsl_bench.source import ImageSource
-from nsl_bench.types import BLANK, Split
 
 if TYPE_CHECKING:
     from PIL import Image, ImageDraw, ImageFont

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench import registry
-from nsl_bench.benchmark import Benchmark
-from nsl_bench.errors import UserError, did_you_mean
-from nsl_bench.seeding import generator, seed_word
-from nsl_bench.source import ImageSource
-from nsl_bench.types import BLANK, Part, Split
+from nsl_bench.core import registry
+from nsl_bench.core.benchmark import Benchmark
+from nsl_bench.core.errors import UserError, did_you_mean
+from nsl_bench.core.seeding import generator, seed_word
+from nsl_bench.core.source import ImageSource
+from nsl_bench.core.types import BLANK, Part, Split
 
 __all__ = [
     "assign_images",

@@ -13,14 +13,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.shift import STANDARD
 from nsl_bench.data.content import canonical_row, image_digest
 from nsl_bench.data.images import decode
 from nsl_bench.data.manifest import Manifest, file_entry
 from nsl_bench.data.recipe import IMAGES, SYMBOLIC, Recipe
 from nsl_bench.data.rows import example_features, example_references, pool_features, pool_row, row_mark
 from nsl_bench.data.splits import check_percent
-from nsl_bench.errors import UserError
-from nsl_bench.shift import STANDARD
 
 if TYPE_CHECKING:
     from datasets import Features

@@ -1,1 +1,5 @@
-"""Learners: what a learner is, what it is handed, FFNSL and the baselines."""
+"""Learners: what a learner is and what it sees, FFNSL, baselines, tuning; `papers` has the papers' methods.
+
+Imports `core`, `data`, `perception` and `logic`. Begin with `base` (the protocol), `view` (what a learner
+sees) and `ffnsl`.
+"""

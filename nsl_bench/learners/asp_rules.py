@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.errors import UserError
-from nsl_bench.types import LabelSpace
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import LabelSpace
 
 __all__ = [
     "Conjunction",

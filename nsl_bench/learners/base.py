@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING, Any, Protocol, cast, get_args, runtime_checkab
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench import registry
-from nsl_bench.code_files import code_key
-from nsl_bench.environments import entrant, is_environment
-from nsl_bench.errors import UserError, unknown
+from nsl_bench.core import registry
+from nsl_bench.core.code_files import code_key
+from nsl_bench.core.errors import UserError, unknown
+from nsl_bench.core.metrics.predictions import checked_probabilities
+from nsl_bench.core.types import UNDECIDED, Hypothesis, Track, WeightedExample
+from nsl_bench.learners.environments import entrant, is_environment
 from nsl_bench.learners.view import View
-from nsl_bench.metrics.predictions import checked_probabilities
-from nsl_bench.types import UNDECIDED, Hypothesis, Track, WeightedExample
 
 if TYPE_CHECKING:
-    from nsl_bench.benchmark import Benchmark
+    from nsl_bench.core.benchmark import Benchmark
 
 __all__ = [
     "TOLD_THE_ANSWER",
@@ -403,7 +403,7 @@ def without_answers(name: str) -> str:
 
 def _counted(hypothesis: Hypothesis, benchmark: Benchmark | None, name: str) -> Hypothesis:
     """ASP rules one by one, and their atoms."""
-    from nsl_bench.guarded.rules import counted
+    from nsl_bench.logic.guarded.rules import counted
 
     rules, atoms = counted(hypothesis.rules, benchmark, f"the rules of the learner {name}")
     return replace(hypothesis, rules=rules, atoms=atoms)

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.errors import UserError
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import Hypothesis, Track
 from nsl_bench.learners.trees import tree_as_asp, tree_rules
 from nsl_bench.learners.view import View
-from nsl_bench.types import Hypothesis, Track
 
 __all__ = ["Cart"]
 

@@ -6,10 +6,10 @@ import shlex
 from pathlib import Path
 from typing import cast, get_args
 
-from nsl_bench import cache
-from nsl_bench.errors import UserError
+from nsl_bench.core import cache
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import Track
 from nsl_bench.learners.folder_formats import FORMATS, Format
-from nsl_bench.types import Track
 
 __all__ = ["command_of", "format_of", "is_command", "spec_of", "version_of_command"]
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import numpy.typing as npt
 
+from nsl_bench.core.sequences import first_rows, with_earlier
+from nsl_bench.core.types import Predictions, WeightedExample
 from nsl_bench.learners.view import View
-from nsl_bench.sequences import first_rows, with_earlier
-from nsl_bench.types import Predictions, WeightedExample
 
 if TYPE_CHECKING:
-    from nsl_bench.las import LasTask
+    from nsl_bench.logic.las import LasTask
 
 __all__ = ["ExamplesOf", "Penalty", "TNorm", "confidence", "learning_task", "weighted_examples"]
 
@@ -132,7 +132,7 @@ def learning_task(
         TrackError: the view has no labels or no concepts.
         UserError: a syntax error in the background knowledge or the language bias.
     """
-    from nsl_bench.las import LasTask
+    from nsl_bench.logic.las import LasTask
 
     weighted = weighted_examples(view, penalty, constant, t_norm, examples)
     return LasTask.build(weighted, view.background, view.bias, view.benchmark_name)

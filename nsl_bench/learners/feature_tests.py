@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.benchmark import Benchmark
-from nsl_bench.errors import UserError
+from nsl_bench.core.benchmark import Benchmark
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import BLANK
 from nsl_bench.learners.asp_rules import FeatureTest
-from nsl_bench.types import BLANK
 
 __all__ = ["FeatureTests"]
 

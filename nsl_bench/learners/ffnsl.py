@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench import registry
-from nsl_bench.errors import UserError
-from nsl_bench.guarded.call import Ended
-from nsl_bench.inference.crisp import crisp_labels
+from nsl_bench.core import registry
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import Hypothesis, Track, WeightedExample, one_hot
 from nsl_bench.learners.d2k import ExamplesOf, Penalty, TNorm, learning_task
 from nsl_bench.learners.view import View
-from nsl_bench.types import Hypothesis, Track, WeightedExample, one_hot
+from nsl_bench.logic.guarded.call import Ended
+from nsl_bench.logic.inference.crisp import crisp_labels
 
 if TYPE_CHECKING:
-    from nsl_bench.las import Solution
+    from nsl_bench.logic.las import Solution
 
 __all__ = ["FFNSL"]
 

@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from nsl_bench.declared import parse_json
+from nsl_bench.core.declared import parse_json
 from nsl_bench.learners.base import InvalidOutput
 
 __all__ = ["ANSWERS", "FORMATS", "Format", "answered", "read_table", "write_table"]

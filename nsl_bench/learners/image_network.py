@@ -9,11 +9,11 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.errors import UserError
-from nsl_bench.learners.neuid3.questions import images_of
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import Track
+from nsl_bench.learners.images import thumbnails
 from nsl_bench.learners.neural import Stopper, seeded
 from nsl_bench.learners.view import View
-from nsl_bench.types import Track
 
 __all__ = ["ImageNetwork"]
 
@@ -78,11 +78,11 @@ class ImageNetwork(ABC):
         """Train the network from scratch; with patience until the loss on `validation` is least."""
         import torch
 
-        images, targets = images_of(train), torch.as_tensor(train.labels)
+        images, targets = thumbnails(train), torch.as_tensor(train.labels)
         with seeded(self.seed):
             net = self._network(images.shape[1], images.shape[2], train.n_labels)
             optimiser, after = self._optimised(net, max(1, len(images) // self.batch))
-            held_out = None if validation is None else self._read(images_of(validation))
+            held_out = None if validation is None else self._read(thumbnails(validation))
             stopper = Stopper(self.patience, held_out)
             for epoch in range(self.epochs):
                 self.epochs_ = epoch + 1
@@ -106,6 +106,6 @@ class ImageNetwork(ABC):
         if not len(test):
             return np.zeros((0, test.n_labels))
         with torch.inference_mode(), seeded(self.seed):
-            parts = torch.split(images_of(test), self._together)
+            parts = torch.split(thumbnails(test), self._together)
             said = torch.cat([self._net(self._read(part)).softmax(dim=1) for part in parts])
         return np.asarray(said, np.float64)

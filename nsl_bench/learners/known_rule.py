@@ -1,7 +1,7 @@
 """The true rule as learners of the track ``known_rules`` are handed it: in ASP, in ProbLog, as a function.
 
 `rule_of` makes it where the task is. In a sandbox the forms are asked for over the channel
-(`nsl_bench.isolation.child`), so no learner's process holds more of the task than this.
+(`nsl_bench.sandbox.child`), so no learner's process holds more of the task than this.
 """
 
 from __future__ import annotations
@@ -15,9 +15,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.benchmark import Benchmark
-from nsl_bench.errors import UserError
-from nsl_bench.types import BLANK
+from nsl_bench.core.benchmark import Benchmark
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import BLANK
+from nsl_bench.learners.queries import query_of
 
 __all__ = ["MOST_ROWS", "KnownRule", "Program", "rule_of"]
 
@@ -123,10 +124,8 @@ class _Here:
         self._task, self._metadata, self._steps = benchmark, metadata, steps
 
     def _query(self) -> Any:
-        from nsl_bench.inference.query import Query
-
         longest = int(self._steps.max(initial=1)) if self._task.sequential else 0
-        return Query.of(self._task, (self._task.true_rule,), steps=longest)
+        return query_of(self._task, (self._task.true_rule,), steps=longest)
 
     def asp(self) -> Program:
         nothing = np.full((len(self._steps), len(self._task.slots)), BLANK, np.int16)
@@ -134,7 +133,7 @@ class _Here:
         return Program(self._task.true_rule, self._query().choices, tuple(contexts))
 
     def problog(self) -> Program:
-        from nsl_bench.inference.problog.translation import translate
+        from nsl_bench.logic.inference.problog.translation import translate
 
         own = self.asp().contexts
         found = translate(self._query(), (fact for facts in own for fact in facts))
@@ -148,7 +147,7 @@ class _Here:
             told = [self.labels(concepts[part], rows[part]) for part in parts]
             return np.concatenate(told)
         self._check(concepts, rows)
-        from nsl_bench.inference.crisp import crisp_labels
+        from nsl_bench.logic.inference.crisp import crisp_labels
 
         metadata = {name: np.asarray(column)[rows] for name, column in self._metadata.items()}
         contexts = self._task.contexts(concepts.astype(np.int16), metadata, self._steps[rows])

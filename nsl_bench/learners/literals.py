@@ -26,8 +26,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.benchmark import Benchmark
-from nsl_bench.types import BLANK
+from nsl_bench.core.benchmark import Benchmark
+from nsl_bench.core.types import BLANK
 
 __all__ = ["Literals", "literals_of"]
 
@@ -79,7 +79,7 @@ class Literals:
         Raises:
             UserError: the background knowledge cannot be grounded for an example.
         """
-        from nsl_bench.inference.crisp import derived
+        from nsl_bench.logic.inference.crisp import derived
 
         slots = [concepts[:, slot] == concept for slot, concept in self._seen]
         parts = [np.stack(slots, axis=1) if slots else np.zeros((len(concepts), 0), np.bool_)]
@@ -142,8 +142,8 @@ def _literals_of(task: _Task) -> Literals:
 
 def _ground_atoms(benchmark: Benchmark) -> tuple[list[Any], list[str]]:
     """The atoms that hold in every context, as clingo's symbols, and those that hold in some, as texts."""
-    from nsl_bench.asp.grounding import grounded
-    from nsl_bench.asp.program import parse
+    from nsl_bench.logic.asp.grounding import grounded
+    from nsl_bench.logic.asp.program import parse
 
     told = [
         fact

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from nsl_bench.core.types import Hypothesis, Track
 from nsl_bench.learners.view import View
-from nsl_bench.types import Hypothesis, Track
 
 __all__ = ["Majority"]
 

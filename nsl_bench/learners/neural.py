@@ -1,7 +1,7 @@
 """Neural baselines on symbols: a fully connected network, and a convolution with an LSTM for sequences.
 
 Default settings follow the FFNSL paper's section 5 and its published code (Adam, lr 0.0001, eps 1e-7, batches
-of 8 in file order); `nsl_bench.learners.presets` has those of the NSL paper. Their rules are those of a
+of 8 in file order); `nsl_bench.learners.papers.nsl` has those of the NSL paper. Their rules are those of a
 surrogate tree.
 """
 
@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.errors import UserError
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import Hypothesis, Track
 from nsl_bench.learners.adam import Adam
 from nsl_bench.learners.trees import surrogate
 from nsl_bench.learners.view import View
 from nsl_bench.perception.memory import kept_memory
-from nsl_bench.types import Hypothesis, Track
 
 __all__ = ["CNNLSTM", "FCN", "Stopper", "seeded"]
 

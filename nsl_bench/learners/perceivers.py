@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.errors import NotApplicable
+from nsl_bench.core.errors import NotApplicable
+from nsl_bench.core.types import LabelSpace
 from nsl_bench.learners.view import LabelledImages, Slots, View
 from nsl_bench.perception.training import Precision, computing_in
-from nsl_bench.types import LabelSpace
 
 __all__ = [
     "SIDE",
@@ -274,7 +274,7 @@ def true_symbols(view: View) -> list[Any]:
     """For each symbol, float32 [n, values]: 1 for its value, which follows from a view's true concepts."""
     import torch
 
-    from nsl_bench.guarded.rules import crisp
+    from nsl_bench.logic.guarded.rules import crisp
 
     symbols = view.symbols
     values = list(itertools.product(*(range(len(one)) for one in symbols)))

@@ -15,13 +15,13 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.errors import UserError
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.sequences import grid
+from nsl_bench.core.types import Track
 from nsl_bench.learners.neural import seeded
 from nsl_bench.learners.perceivers import Pictures, SlotPerceiver, perceiver_for, pretrain, read, true_symbols
 from nsl_bench.learners.view import View
 from nsl_bench.perception.training import Precision
-from nsl_bench.sequences import grid
-from nsl_bench.types import Track
 
 __all__ = ["DNCLearner", "LSTMLearner", "TransformerLearner"]
 

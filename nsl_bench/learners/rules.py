@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench import cache
-from nsl_bench.asp.text import read_text
-from nsl_bench.errors import UserError
-from nsl_bench.guarded.rules import crisp, one_by_one
+from nsl_bench.core import cache
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import Track, one_hot
 from nsl_bench.learners.view import View
-from nsl_bench.types import Track, one_hot
+from nsl_bench.logic.asp.text import read_text
+from nsl_bench.logic.guarded.rules import crisp, one_by_one
 
 __all__ = ["Rules"]
 

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.errors import UserError
-from nsl_bench.learners.neuid3.questions import images_of
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import BLANK, Track
+from nsl_bench.learners.images import thumbnails
 from nsl_bench.learners.neural import seeded
 from nsl_bench.learners.truth_tables import truth_tables
 from nsl_bench.learners.view import View
-from nsl_bench.types import BLANK, Track
 
 __all__ = ["SemanticLoss"]
 
@@ -69,7 +69,7 @@ class SemanticLoss:
         """
         import torch
 
-        images = images_of(train)
+        images = thumbnails(train)
         told = truth_tables(train, _blank(images))
         rows = told.rows
         labels = train.labels
@@ -103,7 +103,7 @@ class SemanticLoss:
         found = np.zeros((len(test), test.n_labels))
         if not len(test):
             return found
-        images = images_of(test)
+        images = thumbnails(test)
         told = truth_tables(test, _blank(images))
         rows = told.rows
         with torch.inference_mode(), seeded(self.seed):
@@ -120,7 +120,7 @@ class SemanticLoss:
         """float64 [n, slots, concepts]: what the network sees in each image."""
         import torch
 
-        images = images_of(test)
+        images = thumbnails(test)
         with torch.inference_mode(), seeded(self.seed):
             parts = [self._net(_floats(part.flatten(0, 1))).softmax(1) for part in images.split(_TOGETHER)]
         return np.asarray(torch.cat(parts), np.float64).reshape(len(test), len(test.slots), -1)

@@ -46,10 +46,10 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench import __version__
+from nsl_bench.core.types import AMBIGUOUS, UNDECIDED
 from nsl_bench.learners.base import InvalidOutput
 from nsl_bench.learners.folder_formats import Format, read_table, write_table
 from nsl_bench.learners.view import LabelledImages, TrackError, View
-from nsl_bench.types import AMBIGUOUS, UNDECIDED
 
 __all__ = ["FORMAT", "Answers", "read_predictions", "read_rules", "write"]
 
@@ -336,9 +336,9 @@ def read_rules(path: Path) -> list[str] | None:
     Raises:
         InvalidOutput: it is too long, or no text.
     """
-    from nsl_bench.asp.text import read_text
-    from nsl_bench.errors import UserError
-    from nsl_bench.guarded.rules import one_by_one
+    from nsl_bench.core.errors import UserError
+    from nsl_bench.logic.asp.text import read_text
+    from nsl_bench.logic.guarded.rules import one_by_one
 
     if path.is_symlink() or not path.is_file():
         return None

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from nsl_bench.core.types import Hypothesis
 from nsl_bench.learners.asp_rules import decision_list, tree_leaves
-from nsl_bench.types import Hypothesis
 
 if TYPE_CHECKING:
     from nsl_bench.learners.view import View

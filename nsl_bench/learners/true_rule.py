@@ -5,18 +5,20 @@ It is told the answer and is not ranked.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench import registry
-from nsl_bench.benchmark import Benchmark
-from nsl_bench.errors import NotApplicable
-from nsl_bench.guarded.rules import crisp
-from nsl_bench.inference.engines import infer
-from nsl_bench.inference.query import Query
+from nsl_bench.core import registry
+from nsl_bench.core.benchmark import Benchmark
+from nsl_bench.core.errors import NotApplicable
+from nsl_bench.core.sequences import grid
+from nsl_bench.core.types import BLANK, Track, one_hot
+from nsl_bench.learners.queries import query_of
 from nsl_bench.learners.view import View
-from nsl_bench.sequences import grid
-from nsl_bench.types import BLANK, Track, one_hot
+from nsl_bench.logic.guarded.rules import crisp
+from nsl_bench.logic.inference.query import Query
 
 __all__ = ["TrueRule"]
 
@@ -26,8 +28,8 @@ class TrueRule:
 
     Args:
         engine: ``crisp``: the labels that follow from the likeliest concepts; or an inference engine for
-            label probabilities under the network's probabilities (`nsl_bench.inference.engines`). A step of a
-            sequence then has the images of all steps so far, which only short sequences allow.
+            label probabilities under the network's probabilities (`nsl_bench.logic.inference.engines`). A
+            step of a sequence then has the images of all steps so far, which only short sequences allow.
     """
 
     version = "1+told_the_answer"
@@ -61,15 +63,16 @@ class TrueRule:
             contexts = test.contexts if len(test) else []
             found = crisp(self._rules, task.background, contexts, test.label_space, what="the true rule")
             return one_hot(found, test.n_labels)
+        engine = registry.create("engine", self.engine)
         seen = np.asarray(test.probabilities, np.float64)
         if not task.sequential:
-            query = Query.of(task, self._rules)
-            return infer(self.engine, query, seen, _told(task, test)).probabilities
+            answer = engine(query_of(task, self._rules), seen, _told(task, test))
+            return np.asarray(answer.probabilities)
         rows = grid(test.steps)
         for step in range(1, rows.shape[1] + 1):
             query = _query(task, self._rules, step)
             shown = seen[rows[:, :step]].reshape(len(rows), step * len(task.slots), -1)
-            answer = infer(self.engine, query, shown, _told_of_steps(task, test, rows[:, :step]))
+            answer = engine(query, shown, _told_of_steps(task, test, rows[:, :step]))
             result[rows[:, step - 1]] = answer.probabilities
         return result
 
@@ -89,14 +92,8 @@ def _task(view: View) -> Benchmark:
 
 def _query(task: Benchmark, rules: tuple[str, ...], step: int) -> Query:
     """The query for the label of a step, with a slot for each image of the steps so far."""
-    names = task.concept_space.concepts
-    choices = tuple(
-        tuple(tuple(task.step_atom(fact, at) for fact in task.facts(slot, name)) for name in names)
-        for at in range(1, step + 1)
-        for slot in range(len(task.slots))
-    )
     now = "".join(f"{fact}.\n" for fact in task.current_step(step))
-    return Query(rules, f"{task.background}\n{now}", task.labels, choices)
+    return replace(query_of(task, rules, steps=step), background=f"{task.background}\n{now}")
 
 
 def _told(task: Benchmark, view: View) -> list[tuple[str, ...]] | None:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.errors import NotApplicable
-from nsl_bench.sequences import grid
-from nsl_bench.types import BLANK
+from nsl_bench.core.errors import NotApplicable
+from nsl_bench.core.sequences import grid
+from nsl_bench.core.types import BLANK
 
 if TYPE_CHECKING:
     from nsl_bench.learners.view import View

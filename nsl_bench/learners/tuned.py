@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from nsl_bench import registry
-from nsl_bench.errors import UserError
+from nsl_bench.core import registry
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import Track
 from nsl_bench.learners.base import answers_of, fixed_sizes, takes_validation, track_of, version_of
 from nsl_bench.learners.view import View
-from nsl_bench.types import Track
 
 __all__ = ["Tuned"]
 

@@ -35,13 +35,13 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.benchmark import Benchmark
-from nsl_bench.errors import UserError
+from nsl_bench.core.benchmark import Benchmark
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.shift import Shift
+from nsl_bench.core.source import ImageSource
+from nsl_bench.core.types import BLANK, ConceptSpace, FewLabels, LabelSpace, Part, Predictions, Split, Track
+from nsl_bench.learners.images import Images, LabelledImages, Slots, few_labels_of
 from nsl_bench.learners.known_rule import KnownRule, rule_of
-from nsl_bench.learners.shown import Images, LabelledImages, Slots, few_labels_of
-from nsl_bench.shift import Shift
-from nsl_bench.source import ImageSource
-from nsl_bench.types import BLANK, ConceptSpace, FewLabels, LabelSpace, Part, Predictions, Split, Track
 
 if TYPE_CHECKING:
     from nsl_bench.learners.asp_rules import FeatureTest

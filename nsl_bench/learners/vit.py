@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from nsl_bench.errors import UserError
+from nsl_bench.core.errors import UserError
 from nsl_bench.learners.image_network import ImageNetwork
-from nsl_bench.learners.neuid3.networks import SIDE
+from nsl_bench.learners.images import SIDE
 
 __all__ = ["ViT"]
 

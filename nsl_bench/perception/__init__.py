@@ -1,1 +1,5 @@
-"""Perception: networks that map images to concepts, their training, and their cached predictions."""
+"""Networks that map images to concepts: their training, their weights, and their cached predictions.
+
+Imports `core` and `data`. Begin with `network` (what a network is) and `trained_networks` (where one comes
+from).
+"""

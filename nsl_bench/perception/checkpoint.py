@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from nsl_bench import cache
+from nsl_bench.core import cache
 
 __all__ = ["Checkpoint"]
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Protocol, get_args, get_type_hints
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.errors import UserError
+from nsl_bench.core.errors import UserError
 from nsl_bench.perception import training
 from nsl_bench.perception.images import resize
 from nsl_bench.perception.network import Network, Option

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.errors import UserError
-from nsl_bench.metrics.predictions import calibration_error
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.metrics.predictions import calibration_error
+from nsl_bench.core.shift import Shift
+from nsl_bench.core.source import ImageSource
+from nsl_bench.core.types import PoolPart
 from nsl_bench.perception.network import Network
 from nsl_bench.perception.predict import predict
-from nsl_bench.shift import Shift
-from nsl_bench.source import ImageSource
-from nsl_bench.types import PoolPart
 
 __all__ = ["BINS", "EDGES", "Figures", "figures", "histogram", "sample"]
 

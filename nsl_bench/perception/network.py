@@ -19,8 +19,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench import cache
-from nsl_bench.errors import UserError
+from nsl_bench.core import cache
+from nsl_bench.core.errors import UserError
 
 __all__ = [
     "Network",

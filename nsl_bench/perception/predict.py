@@ -14,16 +14,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench import cache
+from nsl_bench.core import cache
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.shift import STANDARD, Shift
+from nsl_bench.core.source import ImageSource
+from nsl_bench.core.types import BLANK, PoolPart, Predictions, Split
+from nsl_bench.core.workers import spread
 from nsl_bench.data.content import DIGEST_BYTES, image_digest
 from nsl_bench.data.images import chunks, render
-from nsl_bench.errors import UserError
 from nsl_bench.perception.memory import kept_memory
 from nsl_bench.perception.network import Network
-from nsl_bench.shift import STANDARD, Shift
-from nsl_bench.source import ImageSource
-from nsl_bench.types import BLANK, PoolPart, Predictions, Split
-from nsl_bench.workers import spread
 
 __all__ = ["image_digests", "predict", "predictions_of"]
 

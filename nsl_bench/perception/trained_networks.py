@@ -19,10 +19,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench import cache, registry
-from nsl_bench.benchmark import Benchmark
+from nsl_bench.core import cache, registry
+from nsl_bench.core.benchmark import Benchmark
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.registry import Spec
+from nsl_bench.core.shift import Shift
+from nsl_bench.core.source import ImageSource
+from nsl_bench.core.types import PoolPart
 from nsl_bench.data.images import chunks, render
-from nsl_bench.errors import UserError
 from nsl_bench.perception import training
 from nsl_bench.perception.figures import sample
 from nsl_bench.perception.network import (
@@ -34,10 +38,6 @@ from nsl_bench.perception.network import (
     is_ours,
 )
 from nsl_bench.perception.networks.meta_network import MetaNetwork
-from nsl_bench.registry import Spec
-from nsl_bench.shift import Shift
-from nsl_bench.source import ImageSource
-from nsl_bench.types import PoolPart
 
 __all__ = [
     "GROUP",

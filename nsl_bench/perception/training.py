@@ -15,8 +15,8 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench import cache
-from nsl_bench.errors import UserError
+from nsl_bench.core import cache
+from nsl_bench.core.errors import UserError
 from nsl_bench.perception.checkpoint import Checkpoint
 from nsl_bench.perception.memory import kept_memory
 

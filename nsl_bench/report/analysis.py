@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from nsl_bench.errors import UserError
+from nsl_bench.core.errors import UserError
 from nsl_bench.report.completed import Runs
 from nsl_bench.report.ordering import sorted_rows
 from nsl_bench.report.style import heading, legend, save, subplots, wrapped
@@ -70,7 +70,7 @@ def holds(rules: Iterable[str], predicate: str) -> bool:
 @lru_cache(maxsize=4096)
 def _subjects(rules: tuple[str, ...]) -> frozenset[str]:
     """The predicates that rules are about; none if they do not parse."""
-    from nsl_bench.guarded import rules as asked
+    from nsl_bench.logic.guarded import rules as asked
 
     try:
         return asked.subjects(rules)

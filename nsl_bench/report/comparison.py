@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nsl_bench.errors import UserError
-from nsl_bench.metrics import METRICS
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.metrics import METRICS
 from nsl_bench.report.ordering import sorted_rows
 from nsl_bench.report.tables import SETTING, with_standard
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from nsl_bench import registry
-from nsl_bench.errors import UserError
-from nsl_bench.metrics import METRICS, Answers, compute
-from nsl_bench.sequences import check_sequences, sequences_of
-from nsl_bench.types import AMBIGUOUS, UNDECIDED
+from nsl_bench.core import registry
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.metrics import METRICS, Answers, compute
+from nsl_bench.core.sequences import check_sequences, sequences_of
+from nsl_bench.core.types import AMBIGUOUS, UNDECIDED
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nsl_bench.metrics import METRICS, Metric
+from nsl_bench.core.metrics import METRICS, Metric
 from nsl_bench.report.line_styles import (
     PUBLISHED,
     coincidences,

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench import registry
-from nsl_bench.benchmark import Benchmark
-from nsl_bench.errors import UserError
-from nsl_bench.shift import STANDARD, named_shifts, resolve
-from nsl_bench.source import ImageSource
-from nsl_bench.types import PoolPart
+from nsl_bench.core import registry
+from nsl_bench.core.benchmark import Benchmark
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.shift import STANDARD, named_shifts, resolve
+from nsl_bench.core.source import ImageSource
+from nsl_bench.core.types import PoolPart
 
 if TYPE_CHECKING:
     from PIL import Image

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nsl_bench.metrics import METRICS
+from nsl_bench.core.metrics import METRICS
+from nsl_bench.core.shift import STANDARD
 from nsl_bench.report.style import heading, save, subplots, wrapped
 from nsl_bench.report.tables import DEFAULT_METRICS, SETTING, comparable, file_name
-from nsl_bench.shift import STANDARD
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench import registry
-from nsl_bench.benchmark import Benchmark
+from nsl_bench.core import registry
+from nsl_bench.core.benchmark import Benchmark
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.sequences import joined, mean_of
 from nsl_bench.data.splits import make_source, make_split, symbolic_split
-from nsl_bench.errors import UserError
 from nsl_bench.report.completed import Runs
 from nsl_bench.report.ordering import sorted_rows
 from nsl_bench.report.tables import SETTING, with_standard
 from nsl_bench.run.job import Job
 from nsl_bench.run.record import Record
 from nsl_bench.run.statistics import SPLITS, interval, padded
-from nsl_bench.sequences import joined, mean_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,9 +8,9 @@ from functools import cache
 
 import pandas as pd
 
-from nsl_bench import registry
-from nsl_bench.benchmark import Benchmark
-from nsl_bench.errors import UserError
+from nsl_bench.core import registry
+from nsl_bench.core.benchmark import Benchmark
+from nsl_bench.core.errors import UserError
 
 __all__ = ["in_order", "natural", "sorted_rows"]
 

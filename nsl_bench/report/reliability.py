@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.errors import UserError
-from nsl_bench.metrics.predictions import reliability
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.metrics.predictions import reliability
 from nsl_bench.report.completed import Runs
 from nsl_bench.report.line_styles import colour_of, line_slots, marker_of
 from nsl_bench.report.style import heading, legend, save, subplots

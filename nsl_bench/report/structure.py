@@ -8,7 +8,7 @@ from typing import Literal
 
 import pandas as pd
 
-from nsl_bench.metrics import METRICS
+from nsl_bench.core.metrics import METRICS
 from nsl_bench.report.curves import draw_lines
 from nsl_bench.report.ordering import in_order
 from nsl_bench.report.tables import (

@@ -17,13 +17,13 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from nsl_bench.errors import UserError, unknown
-from nsl_bench.metrics import METRICS
-from nsl_bench.registry import Spec, create, pinned
+from nsl_bench.core.errors import UserError, unknown
+from nsl_bench.core.metrics import METRICS
+from nsl_bench.core.registry import Spec, create, pinned
+from nsl_bench.core.shift import STANDARD
 from nsl_bench.report.escaping import csv_text, escaped, plain
 from nsl_bench.report.ordering import sorted_rows
 from nsl_bench.run.job import PROTOCOL, source_identity
-from nsl_bench.shift import STANDARD
 
 __all__ = [
     "DEFAULT_METRICS",

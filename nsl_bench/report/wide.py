@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nsl_bench.metrics import METRICS, Metric
+from nsl_bench.core.metrics import METRICS, Metric
 from nsl_bench.report.escaping import Format, csv_text, plain
 from nsl_bench.report.tables import (
     DEFAULT_METRICS,

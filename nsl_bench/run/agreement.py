@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.benchmark import Benchmark
-from nsl_bench.errors import UserError
-from nsl_bench.guarded.call import Allowance, Ended
-from nsl_bench.guarded.rules import crisp
-from nsl_bench.types import UNDECIDED, Hypothesis, Predictions, Split
+from nsl_bench.core.benchmark import Benchmark
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import UNDECIDED, Hypothesis, Predictions, Split
+from nsl_bench.logic.guarded.call import Allowance, Ended
+from nsl_bench.logic.guarded.rules import crisp
 
 __all__ = ["BOUND", "Agreement", "agreement", "labels_by_rules", "labels_by_tree", "tests_on"]
 

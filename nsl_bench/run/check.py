@@ -10,11 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench import registry
-from nsl_bench.errors import NotApplicable, UserError
-from nsl_bench.isolation.command import CommandLearner
-from nsl_bench.isolation.host import IsolatedLearner
-from nsl_bench.isolation.limits import Failure, Limits
+from nsl_bench.core import registry
+from nsl_bench.core.errors import NotApplicable, UserError
+from nsl_bench.core.types import Hypothesis, Track
 from nsl_bench.learners.base import (
     About,
     Unanswered,
@@ -29,7 +27,9 @@ from nsl_bench.learners.view import View
 from nsl_bench.run.evaluate import Bench, check_true_rule
 from nsl_bench.run.job import plan
 from nsl_bench.run.mock import MOCKS, mock_views
-from nsl_bench.types import Hypothesis, Track
+from nsl_bench.sandbox.command import CommandLearner
+from nsl_bench.sandbox.host import IsolatedLearner
+from nsl_bench.sandbox.limits import Failure, Limits
 
 __all__ = ["Finding", "check"]
 
@@ -191,7 +191,7 @@ def _try(spec: str, limits: Limits, task: _Mock | _Real, printed: list[str]) -> 
 
 
 def _parsed(hypothesis: Hypothesis) -> None:
-    from nsl_bench.guarded.rules import one_by_one
+    from nsl_bench.logic.guarded.rules import one_by_one
 
     for i, rule in enumerate(hypothesis.rules, 1):
         one_by_one(rule, f"rule {i} of the learner ('{rule[:60]}')")

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 
-from nsl_bench.errors import UserError
+from nsl_bench.core.errors import UserError
 from nsl_bench.run.job import Job
 from nsl_bench.run.store import Store
 

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from nsl_bench.core.metrics import predictions as measure
+from nsl_bench.core.types import BLANK, Predictions, Split
 from nsl_bench.learners.base import InvalidOutput
-from nsl_bench.metrics import predictions as measure
-from nsl_bench.types import BLANK, Predictions, Split
 
 __all__ = [
     "concept_collapse",

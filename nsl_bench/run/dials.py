@@ -11,9 +11,9 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.shift import STANDARD
 from nsl_bench.data.splits import check_percent
-from nsl_bench.errors import UserError
-from nsl_bench.shift import STANDARD
 
 __all__ = ["Dials", "combinations"]
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from time import perf_counter, process_time  # as they are now: a learner in this process may replace them
 from typing import Any
 
-from nsl_bench.isolation.host import IsolatedLearner
 from nsl_bench.learners.view import View
+from nsl_bench.sandbox.host import IsolatedLearner
 
 __all__ = ["Effort"]
 

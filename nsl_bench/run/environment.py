@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from nsl_bench import __version__
-from nsl_bench.isolation.limits import Limits
+from nsl_bench.sandbox.limits import Limits
 
 __all__ = ["LIBRARIES", "VARIABLES", "environment", "limits_said", "processor", "versions"]
 

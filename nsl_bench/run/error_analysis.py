@@ -11,20 +11,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.benchmark import Benchmark
-from nsl_bench.errors import UserError
-from nsl_bench.guarded.call import Allowance, Ended
-from nsl_bench.guarded.rules import inferred
-from nsl_bench.inference.query import Answer, Query
-from nsl_bench.inference.steps import facts_so_far, seen_so_far
-from nsl_bench.metrics import predictions as measure
+from nsl_bench.core import registry
+from nsl_bench.core.benchmark import Benchmark
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.metrics import predictions as measure
+from nsl_bench.core.types import BLANK, Hypothesis, Predictions, Split
+from nsl_bench.learners.queries import facts_so_far, query_of, seen_so_far
+from nsl_bench.logic.guarded.call import Allowance, Ended
+from nsl_bench.logic.guarded.rules import inferred
+from nsl_bench.logic.inference.query import Answer
 from nsl_bench.run.agreement import Answered, labels_by_rules
-from nsl_bench.types import BLANK, Hypothesis, Predictions, Split
 
 __all__ = ["CAUSES", "ErrorAnalysis", "analyse_errors", "answer_of", "perceived"]
 
@@ -157,7 +159,7 @@ def answer_of(
     Raises:
         UserError: the rules or the engine cannot be used, or not within the allowance.
     """
-    query = Query.of(benchmark, rules, strict=False, steps=_longest(benchmark, split))
+    query = query_of(benchmark, rules, strict=False, steps=_longest(benchmark, split))
     columns = list(split.metadata.items())
     facts = [
         benchmark.metadata_facts({name: column[i].item() for name, column in columns})
@@ -173,7 +175,8 @@ def answer_of(
         while len(_answers) >= _ANSWERS_KEPT:
             _answers.pop(next(iter(_answers)))
         try:
-            _answers[asked] = inferred(engine, query, probabilities, facts, allowance=allowance)
+            make = partial(registry.create, "engine", engine)
+            _answers[asked] = inferred(make, query, probabilities, facts, allowance=allowance)
         except Ended as ended:  # it may have taken its time
             _answers[asked] = ended
     found = _answers[asked]

@@ -11,30 +11,30 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nsl_bench import registry
-from nsl_bench.benchmark import Benchmark
+from nsl_bench.core import registry
+from nsl_bench.core.benchmark import Benchmark
+from nsl_bench.core.errors import NotApplicable, UserError
+from nsl_bench.core.shift import resolve
+from nsl_bench.core.source import ImageSource
+from nsl_bench.core.types import Part, Predictions, Status
 from nsl_bench.data.content import content_hash
 from nsl_bench.data.splits import make_source, make_split, symbolic_split, task_of_split
-from nsl_bench.environments import is_environment
-from nsl_bench.errors import NotApplicable, UserError
-from nsl_bench.guarded.call import Allowance
-from nsl_bench.isolation.command import CommandLearner
-from nsl_bench.isolation.host import IsolatedLearner
-from nsl_bench.isolation.limits import Failure, Limits, Lost
-from nsl_bench.isolation.process import Process
 from nsl_bench.learners.base import InvalidOutput, fixed_sizes
 from nsl_bench.learners.command import is_command
+from nsl_bench.learners.environments import is_environment
 from nsl_bench.learners.view import View
+from nsl_bench.logic.guarded.call import Allowance
 from nsl_bench.run.environment import environment, limits_said, versions
 from nsl_bench.run.fits import Fits
 from nsl_bench.run.job import PROTOCOL, Job
 from nsl_bench.run.measuring import Data, Material, Measured, blaming, imputed, measure_learner
 from nsl_bench.run.record import Record
 from nsl_bench.run.structure import changed_sizes, covering, with_concepts, with_concepts_of
-from nsl_bench.sealing import DataSeed, check_in_force, check_limits, seed_of
-from nsl_bench.shift import resolve
-from nsl_bench.source import ImageSource
-from nsl_bench.types import Part, Predictions, Status
+from nsl_bench.sandbox.command import CommandLearner
+from nsl_bench.sandbox.host import IsolatedLearner
+from nsl_bench.sandbox.limits import Failure, Limits, Lost
+from nsl_bench.sandbox.process import Process
+from nsl_bench.sandbox.sealing import DataSeed, check_in_force, check_limits, seed_of
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,16 +6,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from nsl_bench.declared import parse_json
-from nsl_bench.errors import UserError
-from nsl_bench.isolation.command import FolderLearner
-from nsl_bench.isolation.limits import Limits
+from nsl_bench.core.declared import parse_json
+from nsl_bench.core.errors import UserError
 from nsl_bench.learners import task_folders
 from nsl_bench.learners.d2k import learning_task
 from nsl_bench.learners.folder_formats import Format
 from nsl_bench.learners.view import View
 from nsl_bench.run.evaluate import Bench, Outcome
 from nsl_bench.run.job import Job
+from nsl_bench.sandbox.command import FolderLearner
+from nsl_bench.sandbox.limits import Limits
 
 __all__ = ["export", "jobs_in", "score"]
 

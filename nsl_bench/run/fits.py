@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from nsl_bench import registry
-from nsl_bench.code_files import comes_with_us
+from nsl_bench.core import registry
+from nsl_bench.core.code_files import comes_with_us
 from nsl_bench.learners.command import is_command
 from nsl_bench.run.job import Job
 from nsl_bench.run.measuring import Learned, Measured

@@ -9,19 +9,19 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from nsl_bench import cache, registry
-from nsl_bench.benchmark import Benchmark
+from nsl_bench.core import cache, registry
+from nsl_bench.core.benchmark import Benchmark
+from nsl_bench.core.declared import Is, Written, checked
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.seeding import stable_hash
+from nsl_bench.core.shift import STANDARD, resolve, short_name
+from nsl_bench.core.source import ImageSource
+from nsl_bench.core.types import Track
 from nsl_bench.data.splits import make_source
-from nsl_bench.declared import Is, Written, checked
-from nsl_bench.errors import UserError
 from nsl_bench.learners.base import About, describe_here, version_of
 from nsl_bench.learners.command import command_of, is_command, version_of_command
 from nsl_bench.run.dials import Dials, combinations
 from nsl_bench.run.structure import member_of
-from nsl_bench.seeding import stable_hash
-from nsl_bench.shift import STANDARD, resolve, short_name
-from nsl_bench.source import ImageSource
-from nsl_bench.types import Track
 
 __all__ = [
     "PROTOCOL",
@@ -57,7 +57,7 @@ _SHARE = Annotated[float, Is("a number between 0 and 100", least=0, most=100)]
 class Job(Written):
     """One learner, one train split, and one test set, each with its own share of shifted examples.
 
-    Names are specs (`nsl_bench.registry`). At 0 % the shift is always ``"standard"``.
+    Names are specs (`nsl_bench.core.registry`). At 0 % the shift is always ``"standard"``.
 
     Attributes:
         benchmark: task, e.g. ``"follow_suit"``.

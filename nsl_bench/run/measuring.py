@@ -15,12 +15,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.benchmark import Benchmark
-from nsl_bench.errors import NotApplicable, UserError, named
-from nsl_bench.guarded.call import Allowance, Ended
-from nsl_bench.isolation.command import CommandLearner, FolderLearner
-from nsl_bench.isolation.host import IsolatedLearner
-from nsl_bench.isolation.limits import Failure, Lost
+from nsl_bench.core.benchmark import Benchmark
+from nsl_bench.core.errors import NotApplicable, UserError, named
+from nsl_bench.core.metrics import METRICS, Answers, compute
+from nsl_bench.core.metrics import predictions as measure
+from nsl_bench.core.seeding import generator
+from nsl_bench.core.shift import Shift
+from nsl_bench.core.source import ImageSource
+from nsl_bench.core.types import (
+    AMBIGUOUS,
+    BLANK,
+    UNDECIDED,
+    Hypothesis,
+    Predictions,
+    Split,
+    Track,
+    one_hot,
+)
 from nsl_bench.learners.base import (
     InvalidOutput,
     Unanswered,
@@ -31,8 +42,7 @@ from nsl_bench.learners.base import (
     tuning_of,
 )
 from nsl_bench.learners.view import View
-from nsl_bench.metrics import METRICS, Answers, compute
-from nsl_bench.metrics import predictions as measure
+from nsl_bench.logic.guarded.call import Allowance, Ended
 from nsl_bench.run.agreement import Answered, agreement, tests_on
 from nsl_bench.run.concepts import (
     concept_metrics,
@@ -44,19 +54,9 @@ from nsl_bench.run.concepts import (
 from nsl_bench.run.effort import Effort
 from nsl_bench.run.error_analysis import analyse_errors, perceived
 from nsl_bench.run.true_rule import example_quality, is_true_rule
-from nsl_bench.seeding import generator
-from nsl_bench.shift import Shift
-from nsl_bench.source import ImageSource
-from nsl_bench.types import (
-    AMBIGUOUS,
-    BLANK,
-    UNDECIDED,
-    Hypothesis,
-    Predictions,
-    Split,
-    Track,
-    one_hot,
-)
+from nsl_bench.sandbox.command import CommandLearner, FolderLearner
+from nsl_bench.sandbox.host import IsolatedLearner
+from nsl_bench.sandbox.limits import Failure, Lost
 
 if TYPE_CHECKING:
     import pandas as pd

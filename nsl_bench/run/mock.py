@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.benchmark import Benchmark
+from nsl_bench.core.benchmark import Benchmark
+from nsl_bench.core.source import ImageSource
+from nsl_bench.core.types import BLANK, ConceptSpace, LabelSpace, Part, PoolPart, Predictions, Split, Track
 from nsl_bench.learners.view import View
-from nsl_bench.source import ImageSource
-from nsl_bench.types import BLANK, ConceptSpace, LabelSpace, Part, PoolPart, Predictions, Split, Track
 
 __all__ = ["MOCKS", "mock_views"]
 

@@ -19,14 +19,14 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from nsl_bench import registry
-from nsl_bench.declared import Declared, Is, checked, read_toml
-from nsl_bench.errors import UserError
+from nsl_bench.core import registry
+from nsl_bench.core.declared import Declared, Is, checked, read_toml
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.shift import STANDARD
 from nsl_bench.learners.base import About
 from nsl_bench.run.dials import Dials, combinations
 from nsl_bench.run.job import Job, plan
 from nsl_bench.run.presets import first_shift, preset_of
-from nsl_bench.shift import STANDARD
 
 __all__ = ["Grid", "jobs_of", "read", "write"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from nsl_bench import registry
-from nsl_bench.benchmark import Benchmark
+from nsl_bench.core import registry
+from nsl_bench.core.benchmark import Benchmark
+from nsl_bench.core.errors import UserError, unknown
+from nsl_bench.core.shift import STANDARD, named_shifts
 from nsl_bench.data.splits import make_source
-from nsl_bench.errors import UserError, unknown
-from nsl_bench.shift import STANDARD, named_shifts
 
 __all__ = ["PRESETS", "Preset", "first_shift", "preset_of"]
 

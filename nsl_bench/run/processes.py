@@ -19,8 +19,8 @@ from functools import partial
 from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING, Any
 
-from nsl_bench.errors import UserError
-from nsl_bench.interrupts import leave_to_parent, starting_processes
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.interrupts import leave_to_parent, starting_processes
 from nsl_bench.run.job import Job
 
 if TYPE_CHECKING:

@@ -13,9 +13,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-from nsl_bench.declared import Is, Written, from_json, json_schema
+from nsl_bench.core.declared import Is, Written, from_json, json_schema
+from nsl_bench.core.types import Hypothesis, Status
 from nsl_bench.run.job import Job
-from nsl_bench.types import Hypothesis, Status
 
 __all__ = ["SCHEMA", "SCHEMA_FILE", "Record", "published_schema"]
 
@@ -43,7 +43,7 @@ class Record(Written):
     Attributes:
         job: the job.
         status: how the run ended.
-        metrics: all metrics by name (`nsl_bench.metrics.METRICS`).
+        metrics: all metrics by name (`nsl_bench.core.metrics.METRICS`).
         hypothesis: the learned rules, if the learner gives rules.
         content_hash: content hashes of the train and the test set.
         versions: versions of nsl-bench, Python and relevant libraries.

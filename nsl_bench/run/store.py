@@ -26,10 +26,11 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nsl_bench import __version__, cache
-from nsl_bench.declared import Written, checked, parse_json
-from nsl_bench.errors import UserError
-from nsl_bench.interrupts import uninterrupted
+from nsl_bench import __version__
+from nsl_bench.core import cache
+from nsl_bench.core.declared import Written, checked, parse_json
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.interrupts import uninterrupted
 from nsl_bench.run.job import Job, source_identity
 from nsl_bench.run.record import SCHEMA, Record
 from nsl_bench.run.stored import check_predictions, merge_predictions, read_predictions, read_records

@@ -1,7 +1,7 @@
 """Read the parquet files of results folders in a separate process.
 
 A results folder may come from anyone, and a damaged parquet file can crash the process that reads it. A child
-process therefore reads the files (`nsl_bench.guarded.call`). One child reads a whole folder. If a file
+process therefore reads the files (`nsl_bench.logic.guarded.call`). One child reads a whole folder. If a file
 crashes it, an error names the file, and a new child reads the next one.
 """
 
@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nsl_bench.declared import quoted
-from nsl_bench.errors import UserError
-from nsl_bench.guarded.call import Advice, Allowance, guarded
-from nsl_bench.guarded.worker import needing
+from nsl_bench.core.declared import quoted
+from nsl_bench.core.errors import UserError
+from nsl_bench.logic.guarded.call import Advice, Allowance, guarded
+from nsl_bench.logic.guarded.worker import needing
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,8 +1,9 @@
 """Structural shift: a learner is trained on one member of a family of tasks and tested on another.
 
-A task names its family (`nsl_bench.benchmark.Family`). The train set is that of the run's task; the test set,
-background knowledge, labels and true rule are those of the test task. Both have the concepts of the member
-with more of them, and the network knows all of these: a network for digits 1-4 could not be asked about 9.
+A task names its family (`nsl_bench.core.benchmark.Family`). The train set is that of the run's task; the
+test set, background knowledge, labels and true rule are those of the test task. Both have the concepts of
+the member with more of them, and the network knows all of these: a network for digits 1-4 could not be asked
+about 9.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from nsl_bench import registry
-from nsl_bench.benchmark import Benchmark
-from nsl_bench.errors import UserError
-from nsl_bench.types import BLANK, ConceptSpace, Split
+from nsl_bench.core import registry
+from nsl_bench.core.benchmark import Benchmark
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import BLANK, ConceptSpace, Split
 
 __all__ = ["changed_sizes", "covering", "member_of", "with_concepts", "with_concepts_of"]
 

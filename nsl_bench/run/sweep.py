@@ -18,8 +18,8 @@ from dataclasses import dataclass, fields
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Literal
 
-from nsl_bench.errors import UserError
-from nsl_bench.interrupts import patient
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.interrupts import patient
 from nsl_bench.run.claims import Turns
 from nsl_bench.run.fits import in_order
 from nsl_bench.run.job import Job

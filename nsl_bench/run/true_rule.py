@@ -6,11 +6,11 @@ from functools import cache as memoise
 
 import numpy as np
 
-from nsl_bench.benchmark import Benchmark
-from nsl_bench.errors import UserError
-from nsl_bench.guarded.call import GROUNDING_SECONDS, Allowance
-from nsl_bench.guarded.rules import crisp, equivalence
-from nsl_bench.types import LabelSpace, WeightedExample
+from nsl_bench.core.benchmark import Benchmark
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import LabelSpace, WeightedExample
+from nsl_bench.logic.guarded.call import GROUNDING_SECONDS, Allowance
+from nsl_bench.logic.guarded.rules import crisp, equivalence
 
 __all__ = ["example_quality", "is_true_rule"]
 

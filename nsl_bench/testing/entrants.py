@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 
 import pytest
 
-from nsl_bench.environments import entrant
-from nsl_bench.isolation.limits import Limits
+from nsl_bench.learners.environments import entrant
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import plan
+from nsl_bench.sandbox.limits import Limits
 from nsl_bench.testing.cases import Tests
 
 __all__ = ["EntrantTests"]

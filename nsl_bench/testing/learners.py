@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from nsl_bench import registry
-from nsl_bench.benchmark import Benchmark
+from nsl_bench.core import registry
+from nsl_bench.core.benchmark import Benchmark
+from nsl_bench.core.types import Hypothesis, Split, Track
 from nsl_bench.learners.base import (
     Learner,
     fixed_sizes,
@@ -21,7 +22,6 @@ from nsl_bench.learners.base import (
 )
 from nsl_bench.testing.cases import Tests
 from nsl_bench.testing.toy import Patches, patches, view
-from nsl_bench.types import Hypothesis, Split, Track
 
 __all__ = ["LearnerTests"]
 

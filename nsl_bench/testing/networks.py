@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 import torch
 
-from nsl_bench import registry
-from nsl_bench.errors import UserError
+from nsl_bench.core import registry
+from nsl_bench.core.errors import UserError
 from nsl_bench.perception.checkpoint import Checkpoint
 from nsl_bench.perception.network import Network, Segmentation
 from nsl_bench.testing.cases import Tests

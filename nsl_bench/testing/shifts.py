@@ -9,9 +9,9 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from nsl_bench import registry
-from nsl_bench.shift import Shift
-from nsl_bench.source import ImageSource
+from nsl_bench.core import registry
+from nsl_bench.core.shift import Shift
+from nsl_bench.core.source import ImageSource
 from nsl_bench.testing.cases import Tests
 
 __all__ = ["ShiftTests"]

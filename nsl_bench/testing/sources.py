@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from nsl_bench import registry
-from nsl_bench.errors import UserError
-from nsl_bench.shift import Shift
-from nsl_bench.source import ImageSource
+from nsl_bench.core import registry
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.shift import Shift
+from nsl_bench.core.source import ImageSource
+from nsl_bench.core.types import PoolPart
 from nsl_bench.testing.cases import Tests
-from nsl_bench.types import PoolPart
 
 __all__ = ["PARTS", "SourceTests"]
 

@@ -8,15 +8,15 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from nsl_bench import registry
-from nsl_bench.benchmark import Benchmark
+from nsl_bench.core import registry
+from nsl_bench.core.benchmark import Benchmark
+from nsl_bench.core.shift import resolve
+from nsl_bench.core.types import BLANK, Part, Split
 from nsl_bench.data.splits import make_source, make_split, symbolic_split, task_of_split
-from nsl_bench.inference.crisp import crisp_labels
-from nsl_bench.las.bias.hypothesis import count_atoms
+from nsl_bench.logic.inference.crisp import crisp_labels
+from nsl_bench.logic.las.bias.hypothesis import count_atoms
 from nsl_bench.run.structure import covering
-from nsl_bench.shift import resolve
 from nsl_bench.testing.cases import Tests
-from nsl_bench.types import BLANK, Part, Split
 
 __all__ = ["TaskTests"]
 

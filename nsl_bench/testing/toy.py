@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.benchmark import Benchmark
+from nsl_bench.core.benchmark import Benchmark
+from nsl_bench.core.shift import PixelShift, Shift
+from nsl_bench.core.source import ImageSource
+from nsl_bench.core.types import BLANK, ConceptSpace, LabelSpace, Part, PoolPart, Predictions, Split, Track
 from nsl_bench.learners.view import View
-from nsl_bench.shift import PixelShift, Shift
-from nsl_bench.source import ImageSource
-from nsl_bench.types import BLANK, ConceptSpace, LabelSpace, Part, PoolPart, Predictions, Split, Track
 
 SHADES = ConceptSpace("shade", ("dark", "grey", "bright"))
 

@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 
 import nsl_bench
-from nsl_bench import Results, UserError, registry
-from nsl_bench.isolation.limits import Limits
+from nsl_bench import Results, UserError
+from nsl_bench.core import registry
 from nsl_bench.learners.majority import Majority
 from nsl_bench.run.record import Record
 from nsl_bench.run.store import Store
+from nsl_bench.sandbox.limits import Limits
 
 HERE = nsl_bench.Options(limits=None, device="cpu", jobs=1)
 TASK = "crop_yield"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import nsl_bench
-from nsl_bench.las import LasTask, Progress
+from nsl_bench.logic.las import LasTask, Progress
 
 TASK = """
 item(1..2).

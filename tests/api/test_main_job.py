@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from nsl_bench.api import main_job
 from nsl_bench.cli import main
-from nsl_bench.errors import UserError
+from nsl_bench.core.errors import UserError
 
 
 def test_its_parts_are_there() -> None:

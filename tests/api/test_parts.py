@@ -6,10 +6,10 @@ import pytest
 from click.testing import CliRunner
 
 import nsl_bench
-from nsl_bench import registry
 from nsl_bench.api.parts import KINDS, _meanings, _options
 from nsl_bench.cli import main
-from nsl_bench.metrics import METRICS
+from nsl_bench.core import registry
+from nsl_bench.core.metrics import METRICS
 from nsl_bench.run.sweep import EXECUTORS
 
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nsl_bench.asp.program import parse
-from nsl_bench.asp.replicas import replicate
-from nsl_bench.las.bias.space import SpaceRule
+from nsl_bench.logic.asp.program import parse
+from nsl_bench.logic.asp.replicas import replicate
+from nsl_bench.logic.las.bias.space import SpaceRule
 
 STATEMENTS = [
     "n(1..2).",

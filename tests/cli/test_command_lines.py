@@ -11,7 +11,7 @@ import click
 import pytest
 
 from nsl_bench.cli import main
-from nsl_bench.errors import UserError
+from nsl_bench.core.errors import UserError
 
 ROOT = Path(__file__).parents[2]
 EARLIER = [

@@ -18,9 +18,9 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from nsl_bench import environments
 from nsl_bench.cli import GROUP, Command, main, run
-from nsl_bench.errors import UserError
+from nsl_bench.core.errors import UserError
+from nsl_bench.learners import environments
 from nsl_bench.run.environment import LIBRARIES, processor, versions
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import plan
@@ -269,7 +269,7 @@ def test_the_report_names_learners_whose_runs_failed(tmp_path: Path) -> None:
 
     file = tmp_path / "bad.py"
     file.write_text(
-        "from nsl_bench.errors import NotApplicable\n"
+        "from nsl_bench.core.errors import NotApplicable\n"
         "class Fails:\n    def fit(self, train): raise ValueError('no')\n"
         "    def predict_proba(self, test): return []\n"
         "class Declines(Fails):\n    def fit(self, train): raise NotApplicable('no')\n"

@@ -12,11 +12,11 @@ from click.testing import CliRunner
 
 from nsl_bench.api import explanation as module
 from nsl_bench.cli.explain import command as explain
-from nsl_bench.errors import UserError
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import Hypothesis, Track
 from nsl_bench.run.job import Job
 from nsl_bench.run.record import Record
 from nsl_bench.run.store import Store
-from nsl_bench.types import Hypothesis, Track
 
 RULES = ("invalid :- digit(A,N), digit(B,N), neq(A,B), row(A,R), row(B,R).",)
 
@@ -62,7 +62,7 @@ def stored(
 
 def source() -> str:
     """The default image source of the task."""
-    from nsl_bench import registry
+    from nsl_bench.core import registry
 
     return str(registry.create("benchmark", "sudoku_4x4").sources[0])
 

@@ -8,14 +8,14 @@ import pytest
 from click.testing import CliRunner
 from PIL import Image, ImageDraw
 
-from nsl_bench import registry
-from nsl_bench.benchmark import Benchmark
 from nsl_bench.cli import main
+from nsl_bench.core import registry
+from nsl_bench.core.benchmark import Benchmark
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.source import ImageSource
 from nsl_bench.data.splits import make_source
-from nsl_bench.errors import UserError
 from nsl_bench.report import gallery
 from nsl_bench.report.gallery import severities
-from nsl_bench.source import ImageSource
 
 
 @pytest.mark.parametrize(

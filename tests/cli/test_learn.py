@@ -14,9 +14,9 @@ from click.testing import CliRunner
 
 from nsl_bench.cli.equivalent import command as equivalent
 from nsl_bench.cli.learn import command as learn
-from nsl_bench.errors import UserError
-from nsl_bench.guarded import learning
-from nsl_bench.las import Solution
+from nsl_bench.core.errors import UserError
+from nsl_bench.logic.guarded import learning
+from nsl_bench.logic.las import Solution
 
 TASK = """
 #modeh(p). #modeh(q). #modeb(r). #modeb(not r).

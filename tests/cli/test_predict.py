@@ -14,13 +14,13 @@ import pytest
 from click.testing import CliRunner
 from PIL import Image
 
-from nsl_bench import registry
+from nsl_bench.api.given_examples import from_folder, from_table
 from nsl_bench.cli.explain import command as explain
 from nsl_bench.cli.predict import command as predict
+from nsl_bench.core import registry
+from nsl_bench.core.errors import UserError
 from nsl_bench.data.splits import make_source
-from nsl_bench.errors import UserError
-from nsl_bench.inference.examples import from_folder, from_table
-from nsl_bench.inference.explanation import fired
+from nsl_bench.logic.inference.explanation import fired
 
 RULES = """\
 winner(X) :- player(X), not p1(X).

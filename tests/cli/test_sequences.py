@@ -12,11 +12,11 @@ import pytest
 from click.testing import CliRunner
 from PIL import Image
 
-from nsl_bench import registry
 from nsl_bench.cli.explain import command as explain
 from nsl_bench.cli.predict import command as predict
+from nsl_bench.core import registry
+from nsl_bench.core.errors import UserError
 from nsl_bench.data.splits import make_source
-from nsl_bench.errors import UserError
 from nsl_bench.perception import trained_networks
 
 Change = Callable[[pd.DataFrame], pd.DataFrame]

@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from nsl_bench.cli import main
-from nsl_bench.errors import UserError
+from nsl_bench.core.errors import UserError
 from nsl_bench.perception import trained_networks
 from nsl_bench.perception.network import header_of
 
@@ -30,7 +30,7 @@ def test_train_prints_accuracies_and_lists_the_file(tmp_path: Path) -> None:
 def test_train_leaves_the_network_where_runs_find_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from nsl_bench import cache, registry
+    from nsl_bench.core import cache, registry
     from nsl_bench.data.splits import make_source
 
     monkeypatch.setenv(cache.VARIABLE, str(tmp_path))

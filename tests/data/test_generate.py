@@ -19,14 +19,14 @@ from nsl_bench.generators.shifts.rotate import Rotate
 from nsl_bench.generators.tasks import sudoku, sudoku_puzzles
 
 import nsl_bench
-from nsl_bench import cache, registry
 from nsl_bench.cli import main
+from nsl_bench.core import cache, registry
+from nsl_bench.core.errors import UserError
 from nsl_bench.data import shards
 from nsl_bench.data.content import dataset_hash
 from nsl_bench.data.generate import generate
 from nsl_bench.data.manifest import Manifest, partial
 from nsl_bench.data.recipe import Recipe
-from nsl_bench.errors import UserError
 
 from .conftest import RECIPE
 

@@ -14,9 +14,9 @@ import pytest
 from forked import Calls
 
 import nsl_bench
+from nsl_bench.core.errors import UserError
 from nsl_bench.data.hub import publish as send
 from nsl_bench.data.manifest import Manifest
-from nsl_bench.errors import UserError
 
 from .stand_in import TOKEN, Hub, running
 

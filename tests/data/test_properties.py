@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from nsl_bench.generators.tasks.follow_suit import CARDS, RANK_VALUES, FollowSuit
 from nsl_bench.generators.tasks.sudoku import Sudoku
 
-from nsl_bench import registry
-from nsl_bench.benchmark import Benchmark
+from nsl_bench.core import registry
+from nsl_bench.core.benchmark import Benchmark
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import BLANK
 from nsl_bench.data.splits import make_source, make_split, symbolic_split
-from nsl_bench.errors import UserError
-from nsl_bench.inference.crisp import crisp_labels
-from nsl_bench.types import BLANK
+from nsl_bench.logic.inference.crisp import crisp_labels
 
 BENCHMARKS = [
     name

@@ -11,12 +11,12 @@ from nsl_bench.generators.tasks.follow_suit import FollowSuit
 from nsl_bench.generators.tasks.sudoku import Sudoku
 from PIL import Image
 
-from nsl_bench import registry
 from nsl_bench.cli import main
+from nsl_bench.core import registry
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.shift import named_shifts
 from nsl_bench.data.show import sheet
 from nsl_bench.data.splits import make_source, symbolic_split
-from nsl_bench.errors import UserError
-from nsl_bench.shift import named_shifts
 from nsl_bench.testing.toy import Negative, Patches, PatchSource, patches
 
 BENCHMARKS = [

@@ -17,11 +17,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nsl_bench
-from nsl_bench import registry
+from nsl_bench.core import registry
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import BLANK, ConceptSpace, Split
 from nsl_bench.data.content import dataset_hash
 from nsl_bench.data.splits import assign_images, make_source, make_split
-from nsl_bench.errors import UserError
-from nsl_bench.types import BLANK, ConceptSpace, Split
 
 
 @given(st.integers(0, 2**32), st.integers(1, 60), st.floats(0, 100), st.floats(0, 100))

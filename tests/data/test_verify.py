@@ -15,10 +15,10 @@ import pytest
 from PIL import ExifTags, Image
 
 import nsl_bench
+from nsl_bench.core.errors import UserError
 from nsl_bench.data.arrow import kept
 from nsl_bench.data.manifest import Manifest
 from nsl_bench.data.verify import verify
-from nsl_bench.errors import UserError
 
 TURNED = "rotate90/train-00000-of-00001.parquet"
 

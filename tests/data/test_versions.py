@@ -42,7 +42,8 @@ def other_package(tmp_path: Path) -> Path:
 
 CODE = """
 from pathlib import Path
-from nsl_bench import registry, UserError
+from nsl_bench.core import registry
+from nsl_bench import UserError
 from nsl_bench.data.generate import generate
 from nsl_bench.data.manifest import Manifest
 from nsl_bench.data.recipe import Recipe

@@ -16,12 +16,12 @@ from nsl_bench.generators.sources.cards.names import CARDS
 from nsl_bench.generators.sources.cards.pool import part_sizes
 from PIL import Image
 
-from nsl_bench import registry
-from nsl_bench.errors import UserError
+from nsl_bench.core import registry
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import ConceptSpace
 from nsl_bench.report.gallery import contact_sheet
 from nsl_bench.testing import SourceTests
 from nsl_bench.testing.sources import PARTS
-from nsl_bench.types import ConceptSpace
 
 SOME = ConceptSpace("card", ("as", "10h", "2d", "kc", "7s"))
 

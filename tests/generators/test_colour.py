@@ -16,9 +16,9 @@ from nsl_bench.generators.sources.leaves.drawn import DrawnLeaves
 from PIL import Image
 from torchvision.transforms.v2 import functional
 
-from nsl_bench import registry
-from nsl_bench.errors import UserError
-from nsl_bench.shift import PixelShift, Sequence, resolve
+from nsl_bench.core import registry
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.shift import PixelShift, Sequence, resolve
 from nsl_bench.testing import ShiftTests
 
 

@@ -7,9 +7,9 @@ import pytest
 from nsl_bench.generators.sources.leaves.drawn import DrawnLeaves
 from nsl_bench.generators.sources.leaves.names import BACKGROUND, CROPS
 
-from nsl_bench.errors import UserError
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import ConceptSpace, PoolPart
 from nsl_bench.testing import SourceTests
-from nsl_bench.types import ConceptSpace, PoolPart
 
 
 class TestDrawnLeaves(SourceTests):

@@ -11,12 +11,12 @@ import pytest
 from nsl_bench.generators.sources.digits import Mnist, SklearnDigits
 from nsl_bench.generators.sources.mnist_train import MnistTrain
 
-from nsl_bench import registry
-from nsl_bench.errors import UserError
-from nsl_bench.source import ImageSource
+from nsl_bench.core import registry
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.source import ImageSource
+from nsl_bench.core.types import ConceptSpace
 from nsl_bench.testing import SourceTests
 from nsl_bench.testing.sources import PARTS
-from nsl_bench.types import ConceptSpace
 
 
 def digits(last: int, first: int = 1) -> ConceptSpace:

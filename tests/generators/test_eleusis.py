@@ -13,9 +13,9 @@ from nsl_bench.generators.sources.symbols.names import LETTERS, SUITS, colour_of
 from nsl_bench.generators.sources.symbols.tinted import DrawnSymbols, Emnist
 from nsl_bench.generators.tasks.eleusis import CONCEPTS
 
-from nsl_bench import registry
+from nsl_bench.core import registry
+from nsl_bench.core.errors import UserError
 from nsl_bench.data.splits import make_source, make_split, symbolic_split
-from nsl_bench.errors import UserError
 from nsl_bench.learners.base import hypothesis_of
 from nsl_bench.run.true_rule import is_true_rule
 from nsl_bench.testing import SourceTests, TaskTests

@@ -22,20 +22,20 @@ from nsl_bench.generators.sources.rooms.names import SCENES, SUPER_CLASS_OF, SUP
 from nsl_bench.generators.tasks.crop_yield import CropYield
 from nsl_bench.generators.tasks.indoor_scene import IndoorScene
 
-from nsl_bench import registry
 from nsl_bench.cli import main
+from nsl_bench.core import registry
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.shift import resolve
+from nsl_bench.core.types import Predictions
 from nsl_bench.data.splits import make_source, symbolic_split, task_of_split
-from nsl_bench.errors import UserError
-from nsl_bench.inference.crisp import crisp_labels
-from nsl_bench.las import LasTask
-from nsl_bench.las.semantics.equivalence import equivalent
-from nsl_bench.las.solver import solve
 from nsl_bench.learners.d2k import weighted_examples
 from nsl_bench.learners.view import View
+from nsl_bench.logic.inference.crisp import crisp_labels
+from nsl_bench.logic.las import LasTask
+from nsl_bench.logic.las.semantics.equivalence import equivalent
+from nsl_bench.logic.las.solver import solve
 from nsl_bench.perception.trained_networks import accuracy, trained
 from nsl_bench.run.store import Store
-from nsl_bench.shift import resolve
-from nsl_bench.types import Predictions
 
 
 def test_the_crops_are_plantvillages() -> None:

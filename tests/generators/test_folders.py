@@ -18,13 +18,13 @@ from nsl_bench.generators.sources.rooms.folder import Mit67
 from nsl_bench.generators.sources.rooms.names import SCENES
 from PIL import Image, ImageOps
 
-from nsl_bench import cache, registry
+from nsl_bench.core import cache, registry
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.shift import resolve
+from nsl_bench.core.types import PoolPart
 from nsl_bench.data.splits import make_source
-from nsl_bench.errors import UserError
 from nsl_bench.perception.trained_networks import train_network
-from nsl_bench.shift import resolve
 from nsl_bench.testing import SourceTests
-from nsl_bench.types import PoolPart
 
 PARTS: tuple[PoolPart, ...] = ("network", "a", "b")
 PEPPERS = ("Pepper__bell___Bacterial_spot", "Pepper__bell___healthy")

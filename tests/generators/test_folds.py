@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from nsl_bench.generators.tasks.folds import stratified_folds
-from nsl_bench.generators.tasks.sudoku import sudoku_4x4
+from nsl_bench.generators.tasks.sudoku_folds import sudoku_4x4
 
-from nsl_bench import registry
+from nsl_bench.core import registry
+from nsl_bench.core.errors import UserError
 from nsl_bench.data.splits import symbolic_split
-from nsl_bench.errors import UserError
 from nsl_bench.testing import TaskTests
 
 FIVE = "sudoku_4x4:folds=5"

@@ -8,8 +8,8 @@ from nsl_bench.generators.sources.rooms.furnishing import ROOMS, SEGMENTS
 from nsl_bench.generators.sources.rooms.names import SCENES
 from nsl_bench.generators.sources.rooms.things import COLOURS, THINGS
 
+from nsl_bench.core.types import PoolPart
 from nsl_bench.testing import SourceTests
-from nsl_bench.types import PoolPart
 
 
 class TestDrawnRooms(SourceTests):

@@ -7,11 +7,11 @@ import pytest
 from nsl_bench.generators.tasks.addition import sums
 from nsl_bench.generators.tasks.hanoi import MOVES, optimal_moves
 
-from nsl_bench import registry
+from nsl_bench.core import registry
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import BLANK
 from nsl_bench.data.splits import make_source, make_split, symbolic_split
-from nsl_bench.errors import UserError
 from nsl_bench.testing import TaskTests
-from nsl_bench.types import BLANK
 
 
 class TestAddition(TaskTests):

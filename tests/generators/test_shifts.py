@@ -11,8 +11,8 @@ from nsl_bench.generators.sources.cards.drawn import DrawnDecks
 from nsl_bench.generators.sources.digits import SklearnDigits
 from PIL import Image
 
-from nsl_bench import registry
-from nsl_bench.errors import UserError
+from nsl_bench.core import registry
+from nsl_bench.core.errors import UserError
 from nsl_bench.testing import ShiftTests
 
 

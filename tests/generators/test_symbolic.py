@@ -13,11 +13,11 @@ from nsl_bench.generators.tasks.follow_suit import CARDS, RANK_VALUES, FollowSui
 from nsl_bench.generators.tasks.sudoku import Sudoku
 from nsl_bench.generators.tasks.sudoku_puzzles import count_solutions, make_puzzles
 
-from nsl_bench import registry
+from nsl_bench.core import registry
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import Split
 from nsl_bench.data.splits import symbolic_split
-from nsl_bench.errors import UserError
-from nsl_bench.inference.crisp import crisp_labels
-from nsl_bench.types import Split
+from nsl_bench.logic.inference.crisp import crisp_labels
 
 BENCHMARKS = ("follow_suit", "sudoku_4x4", "sudoku_9x9")
 

@@ -15,9 +15,9 @@ from nsl_bench.generators.tasks.uci import FOLDS
 from nsl_bench.generators.tasks.uci_bits import cut_points, make_bits
 from nsl_bench.generators.tasks.uci_sets import FOLDER_VARIABLE, SETS, Table, load_table
 
-from nsl_bench import registry
+from nsl_bench.core import registry
+from nsl_bench.core.errors import UserError
 from nsl_bench.data.splits import symbolic_split, task_of_split
-from nsl_bench.errors import UserError
 from nsl_bench.learners.base import hypothesis_of, labels_of
 from nsl_bench.run.job import plan
 from nsl_bench.run.true_rule import example_quality, is_true_rule

@@ -17,18 +17,18 @@ from nsl_bench.generators.tasks.zoo_table import CLASSES, RANGES, TABLE, animals
 from nsl_bench.api.explanation import explain
 from nsl_bench.api.results import Results
 from nsl_bench.cli import main
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import Part, Predictions
 from nsl_bench.data.splits import make_source, make_split, symbolic_split, task_of_split
-from nsl_bench.errors import UserError
-from nsl_bench.las import LasTask
-from nsl_bench.las.solver import solve
 from nsl_bench.learners.d2k import weighted_examples
 from nsl_bench.learners.view import View
+from nsl_bench.logic.las import LasTask
+from nsl_bench.logic.las.solver import solve
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import plan
 from nsl_bench.run.store import Store
 from nsl_bench.run.sweep import keep
 from nsl_bench.testing import TaskTests
-from nsl_bench.types import Part, Predictions
 
 SECONDS = 10
 """What proving an optimum may take."""

@@ -16,9 +16,9 @@ import numpy as np
 import psutil
 import pytest
 
-from nsl_bench.errors import UserError
-from nsl_bench.guarded.call import Allowance, Ended, guarded
-from nsl_bench.guarded.worker import inside
+from nsl_bench.core.errors import UserError
+from nsl_bench.logic.guarded.call import Allowance, Ended, guarded
+from nsl_bench.logic.guarded.worker import inside
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the child process needs a POSIX system")
 HERE = Path(__file__).parents[1]
@@ -147,7 +147,7 @@ def in_a_process(code: str, *words: str) -> subprocess.Popen[str]:
 
 GROUNDS_FOR_EVER = """
 from pathlib import Path
-from nsl_bench.guarded.call import *
+from nsl_bench.logic.guarded.call import *
 if sys.argv[2] == "fresh":
     import threading; threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
 import guarded_calls as calls
@@ -176,11 +176,11 @@ def test_it_ends_with_its_parent(how: str, number: int, tmp_path: Path) -> None:
 
 
 FORKED = """
-from nsl_bench.guarded.call import *
-from nsl_bench.guarded import call
+from nsl_bench.logic.guarded.call import *
+from nsl_bench.logic.guarded import call
 print("before")
 pid = os.getpid()
-import nsl_bench.guarded.worker as w
+import nsl_bench.logic.guarded.worker as w
 prepare()
 assert call._pool._idle[0]._popen is None, "not forked"
 import guarded_calls as calls
@@ -224,7 +224,7 @@ def test_ctrl_c_ends_a_call() -> None:
 
 
 LOOKS = """
-from nsl_bench.guarded.call import *
+from nsl_bench.logic.guarded.call import *
 import guarded_calls as calls
 print(guarded(calls.where, doing="Looking")[0])
 """

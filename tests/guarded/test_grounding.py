@@ -14,20 +14,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nsl_bench import registry
 from nsl_bench.cli import equivalent as comparing
 from nsl_bench.cli import run
-from nsl_bench.errors import UserError
-from nsl_bench.guarded import rules as asked
+from nsl_bench.core import registry
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import Hypothesis, Predictions, WeightedExample
 from nsl_bench.learners import task_folders
 from nsl_bench.learners.base import hypothesis_of
 from nsl_bench.learners.rules import Rules
+from nsl_bench.logic.guarded import rules as asked
 from nsl_bench.report.analysis import holds
 from nsl_bench.run import true_rule
 from nsl_bench.run.error_analysis import analyse_errors
 from nsl_bench.run.store import Store
 from nsl_bench.testing.toy import Patches, patches, view
-from nsl_bench.types import Hypothesis, Predictions, WeightedExample
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the child process needs a POSIX system")
 

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from nsl_bench.errors import UserError
-from nsl_bench.guarded.learning import solve_isolated
-from nsl_bench.las import LasTask, Progress, solve
+from nsl_bench.core.errors import UserError
+from nsl_bench.logic.guarded.learning import solve_isolated
+from nsl_bench.logic.las import LasTask, Progress, solve
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the child process needs a POSIX system")
 
@@ -70,11 +70,11 @@ def test_a_step_that_cannot_be_ended_is_left_behind(tier: str) -> None:
 SOLVER = """
 import sys, os
 from dataclasses import replace
-from nsl_bench import registry
+from nsl_bench.core import registry
 from nsl_bench.cli import run
 
 def solver(task, *, time_limit=None, memory_limit=None, progress):
-    from nsl_bench.las.task import Progress, Solution
+    from nsl_bench.logic.las.task import Progress, Solution
     first = Solution("feasible", 9, 1, ("p.",), 1, "C", ("one",), (("two", 8),), message="So far.")
     progress(Progress(0.1, "tier C", first))
     progress(Progress(0.2, "tier C", replace(first, score=7, uncovered=(("two", 6),))))

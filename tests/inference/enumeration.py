@@ -9,7 +9,7 @@ import clingo
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.inference.query import Query
+from nsl_bench.logic.inference.query import Query
 
 World = tuple[int, ...]
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.inference.engines import Auto, Exact, Sampling, compiled
-from nsl_bench.inference.forward.compiled import Masses, Space
-from nsl_bench.inference.query import Query, clean_probabilities
-from nsl_bench.types import LabelSpace
+from nsl_bench.core.types import LabelSpace
+from nsl_bench.logic.inference.engines import Auto, Exact, Sampling, compiled
+from nsl_bench.logic.inference.forward.compiled import Masses, Space
+from nsl_bench.logic.inference.query import Query, clean_probabilities
 
 SMALL = (Space(), Space(3, 20, 200), Space(1, 2, 1), Space(6_000, 1 << 16, 1 << 10))
 """From the usual space to next to none."""

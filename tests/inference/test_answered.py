@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from nsl_bench.errors import UserError
-from nsl_bench.guarded import rules as guarded_rules
-from nsl_bench.inference import answered
-from nsl_bench.inference.crisp import crisp_labels
-from nsl_bench.types import LabelSpace
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import LabelSpace
+from nsl_bench.logic.guarded import rules as guarded_rules
+from nsl_bench.logic.inference import answered
+from nsl_bench.logic.inference.crisp import crisp_labels
 
 LABELS = LabelSpace(("valid", "invalid"), (None, "invalid"))
 RULES = ["invalid :- bad(X), X > 1."]

@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nsl_bench import registry
-from nsl_bench.asp.program import parse
-from nsl_bench.errors import UserError
-from nsl_bench.inference import crisp
-from nsl_bench.inference.crisp import crisp_labels, derived
-from nsl_bench.types import AMBIGUOUS, UNDECIDED, LabelSpace
+from nsl_bench.core import registry
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import AMBIGUOUS, UNDECIDED, LabelSpace
+from nsl_bench.logic.asp.program import parse
+from nsl_bench.logic.inference import crisp
+from nsl_bench.logic.inference.crisp import crisp_labels, derived
 
 PLAYERS = LabelSpace(("one", "two"), ("win(1)", "win(2)"))
 VALIDITY = LabelSpace(("valid", "invalid"), (None, "invalid"))

@@ -12,17 +12,18 @@ import numpy.typing as npt
 import pytest
 from queries import random_query, random_vectors
 
-from nsl_bench import registry
-from nsl_bench.errors import UserError
-from nsl_bench.inference import engines
-from nsl_bench.inference.crisp import derived
-from nsl_bench.inference.engines import Auto, Exact, Sampling, compiled, infer
-from nsl_bench.inference.exact import decision_diagram as diagram
-from nsl_bench.inference.problog.engine import ProbLog, answer
-from nsl_bench.inference.problog.translation import NONE, label_name, translate
-from nsl_bench.inference.program import ground
-from nsl_bench.inference.query import Answer, Query, clean_probabilities
-from nsl_bench.types import LabelSpace
+from nsl_bench.core import registry
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import LabelSpace
+from nsl_bench.learners.queries import query_of
+from nsl_bench.logic.inference import engines
+from nsl_bench.logic.inference.crisp import derived
+from nsl_bench.logic.inference.engines import Auto, Exact, Sampling, compiled
+from nsl_bench.logic.inference.exact import decision_diagram as diagram
+from nsl_bench.logic.inference.problog.engine import ProbLog, answer
+from nsl_bench.logic.inference.problog.translation import NONE, label_name, translate
+from nsl_bench.logic.inference.program import ground
+from nsl_bench.logic.inference.query import Answer, Query, clean_probabilities
 
 PLAYERS = LabelSpace(("one", "two"), ("win(1)", "win(2)"))
 COINS = Query(
@@ -110,7 +111,7 @@ def test_random_programs_with_aggregates() -> None:
 def peaked(benchmark: str, n: int, flat: float, seed: int) -> tuple[Query, npt.NDArray[np.float64]]:
     """A task's true rule, and vectors around the concepts of its test examples."""
     task = registry.create("benchmark", benchmark)
-    query = Query.of(task, task.true_rule.strip().splitlines())
+    query = query_of(task, task.true_rule.strip().splitlines())
     rng = np.random.default_rng(seed)
     concepts = task.generate("test", "small", 0, rng).concepts[:n]
     certain = np.eye(query.width)[np.maximum(concepts, 0)]
@@ -139,7 +140,7 @@ def full_grids(n: int, flat: float, seed: int) -> tuple[Query, npt.NDArray[np.fl
     grid = np.array([0, 1, 2, 3, 2, 3, 0, 1, 1, 0, 3, 2, 3, 2, 1, 0])
     shares = flat * rng.random((n, 1, 1)) * rng.dirichlet(np.ones(2), (n, 16))[:, :, :1]
     vectors = (1 - shares) * np.eye(4)[grid] + shares * rng.dirichlet(np.ones(4), (n, 16))
-    return Query.of(task, task.true_rule.strip().splitlines()), vectors
+    return query_of(task, task.true_rule.strip().splitlines()), vectors
 
 
 def test_one_answer_whatever_the_batch_and_the_workers() -> None:
@@ -200,7 +201,7 @@ def test_auto_says_what_it_used() -> None:
     # No more than the states that fit: a large grid of which nothing is known.
     task = registry.create("benchmark", "sudoku_4x4")
     flat = np.full((1, 16, 4), 0.25)
-    blind = Auto(samples=300, work=1e4)(Query.of(task, task.true_rule.strip().splitlines()), flat)
+    blind = Auto(samples=300, work=1e4)(query_of(task, task.true_rule.strip().splitlines()), flat)
     assert blind.probabilities[0, 1] == pytest.approx(1.0, abs=5e-3)
 
 
@@ -243,11 +244,11 @@ def test_facts_of_an_example() -> None:
     facts = [("place(1)",), ("place(2)",), ("place(1)", "place(2)"), (), ("place(1)", "place(9)")]
     expected = [[0.3, 0], [0, 0.5], [0.15, 0.35], [0, 0], [0, 0.7]]
     for engine in ("exact", "auto", "sampling:samples=20000", "problog", "problog:grounded=true"):
-        found = infer(engine, query, vectors, facts)
+        found = registry.create("engine", engine)(query, vectors, facts)
         np.testing.assert_allclose(found.probabilities, expected, atol=0.02 if "samp" in engine else 1e-9)
         assert found.ambiguous == pytest.approx(np.zeros(5), abs=1e-9)  # the constraint makes them undecided
     with pytest.raises(UserError, match="got 2 for 5 examples"):
-        infer("exact", query, vectors, facts[:2])
+        registry.create("engine", "exact")(query, vectors, facts[:2])
 
 
 def test_no_examples_no_images_and_no_rules() -> None:
@@ -257,7 +258,9 @@ def test_no_examples_no_images_and_no_rules() -> None:
     assert Sampling(10)(nothing, np.zeros((1, 0, 0))).probabilities.tolist() == [[1, 0]]
     always = Query(("win(1).", "win(2)."), "", PLAYERS, COINS.choices)
     for engine in ("exact", "sampling", "problog"):
-        assert infer(engine, always, np.full((1, 2, 2), 0.5)).ambiguous == pytest.approx(1.0)
+        assert registry.create("engine", engine)(always, np.full((1, 2, 2), 0.5)).ambiguous == pytest.approx(
+            1.0
+        )
 
 
 def test_negligible_concepts_are_dropped() -> None:
@@ -289,7 +292,7 @@ def test_negligible_concepts_are_dropped() -> None:
 def test_bad_hypotheses(engine: str, rule: str, sentence: str) -> None:
     query = Query((rule,), "", PLAYERS, COINS.choices)
     with pytest.raises(UserError, match=sentence):
-        infer(engine, query, np.full((1, 2, 2), 0.5))
+        registry.create("engine", engine)(query, np.full((1, 2, 2), 0.5))
 
 
 @pytest.mark.parametrize(
@@ -341,7 +344,9 @@ def test_problog_divides_negative_numbers_as_clingo_does(operation: str) -> None
     query = Query((f"win(1) :- shows(X), {operation}.",), "", PLAYERS, choices)
     vectors = np.array([[[0.2, 0.3, 0.4]]])
     expected = by_definition(query, vectors)
-    np.testing.assert_allclose(masses(infer("problog", query, vectors)), expected, atol=1e-9)
+    np.testing.assert_allclose(
+        masses(registry.create("engine", "problog")(query, vectors)), expected, atol=1e-9
+    )
     np.testing.assert_allclose(masses(Exact()(query, vectors)), expected, atol=1e-9)
 
 
@@ -354,15 +359,15 @@ def test_names_of_the_translations_own() -> None:
 def test_what_is_defined_does_not_depend_on_what_was_asked_before() -> None:
     query = Query(("win(1) :- place(3), shows(1,heads).",), *rest_of(COINS))
     vectors = np.full((2, 2, 2), 0.5)
-    infer("exact", query, vectors, [("place(3)",), ()])
+    registry.create("engine", "exact")(query, vectors, [("place(3)",), ()])
     with pytest.raises(UserError, match="uses place/1, which is not defined"):
-        infer("exact", query, vectors)
+        registry.create("engine", "exact")(query, vectors)
 
 
 @pytest.mark.parametrize("facts", [[None], ["abc"], [(5,)], [("ö(1)",)], [("place(X)",)]])
 def test_bad_facts(facts: object) -> None:
     with pytest.raises(UserError, match="fact"):
-        infer("exact", COINS, np.full((1, 2, 2), 0.5), facts)
+        registry.create("engine", "exact")(COINS, np.full((1, 2, 2), 0.5), facts)
 
 
 def test_many_labels() -> None:
@@ -399,7 +404,7 @@ def test_hypotheses_that_derive_no_label(rule: str, labels: LabelSpace, sentence
 def test_certain_vectors_give_the_labels_of_the_papers_examples(shared: Path, name: str) -> None:
     task = registry.create("benchmark", name)
     test = task.read(shared / "data" / "ffnsl_splits" / name, "test", "small", 1)
-    query = Query.of(task, task.true_rule.strip().splitlines())
+    query = query_of(task, task.true_rule.strip().splitlines())
     certain = np.eye(query.width)[np.maximum(test.concepts, 0)] * (test.concepts >= 0)[..., None]
     found = Exact()(query, certain)
     assert np.array_equal(found.probabilities, np.eye(len(task.labels))[test.labels])

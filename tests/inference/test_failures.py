@@ -13,13 +13,13 @@ import pytest
 from inference.enumeration import by_enumeration
 from numba.core.errors import TypingError
 
-from nsl_bench.errors import UserError
-from nsl_bench.inference.engines import Auto, Exact, Sampling, compiled
-from nsl_bench.inference.forward import compiled as forward
-from nsl_bench.inference.problog import engine as problog
-from nsl_bench.inference.problog.engine import ProbLog
-from nsl_bench.inference.query import Query
-from nsl_bench.types import LabelSpace
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import LabelSpace
+from nsl_bench.logic.inference.engines import Auto, Exact, Sampling, compiled
+from nsl_bench.logic.inference.forward import compiled as forward
+from nsl_bench.logic.inference.problog import engine as problog
+from nsl_bench.logic.inference.problog.engine import ProbLog
+from nsl_bench.logic.inference.query import Query
 
 COINS = Query(
     ("win(X) :- shows(X,heads), not shows(3-X,heads).",),
@@ -29,7 +29,7 @@ COINS = Query(
 )
 VECTORS = np.array([[[0.9, 0.1], [0.2, 0.7]], [[0.5, 0.5], [0.4, 0.6]]])
 TRUE = by_enumeration(COINS, VECTORS)[:, :2]
-KERNEL = "nsl_bench.inference.forward.kernel"
+KERNEL = "nsl_bench.logic.inference.forward.kernel"
 
 
 def sentence(error: pytest.ExceptionInfo[UserError]) -> str:
@@ -41,7 +41,7 @@ def sentence(error: pytest.ExceptionInfo[UserError]) -> str:
 
 def test_without_numba_only_the_forward_programme_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delitem(sys.modules, KERNEL, raising=False)
-    for name in [name for name in sys.modules if name.startswith("nsl_bench.inference.forward.")]:
+    for name in [name for name in sys.modules if name.startswith("nsl_bench.logic.inference.forward.")]:
         if name.rpartition(".")[2] not in ("compiled", "arrays", "dnf"):
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "numba", None)
@@ -83,7 +83,7 @@ def test_a_fault_of_our_own_in_the_kernels_is_not_put_down_to_numba(monkeypatch:
 
 
 def test_kernels_are_compiled_where_no_folder_can_hold_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    from nsl_bench.inference.forward import kernel
+    from nsl_bench.logic.inference.forward import kernel
 
     njit = numba.njit
 

@@ -14,12 +14,12 @@ from inference.enumeration import by_enumeration
 from inference.forward_cases import SMALL, answers, chain, flat, neighbours, wide
 from queries import random_query, random_vectors
 
-from nsl_bench.inference.engines import compiled
-from nsl_bench.inference.forward import dnf
-from nsl_bench.inference.forward.arrays import Limits, Residual
-from nsl_bench.inference.forward.compiled import Space
-from nsl_bench.inference.query import Query, clean_probabilities
-from nsl_bench.types import LabelSpace
+from nsl_bench.core.types import LabelSpace
+from nsl_bench.logic.inference.engines import compiled
+from nsl_bench.logic.inference.forward import dnf
+from nsl_bench.logic.inference.forward.arrays import Limits, Residual
+from nsl_bench.logic.inference.forward.compiled import Space
+from nsl_bench.logic.inference.query import Query, clean_probabilities
 
 Floats = npt.NDArray[np.float64]
 
@@ -128,8 +128,8 @@ def test_more_candidates_than_a_word_has_bits() -> None:
 
 def test_all_successors_have_a_place() -> None:
     """`capacity` bounds the successors: of all joint states, or of those that are kept."""
-    from nsl_bench.inference.forward.residual import new_scratch
-    from nsl_bench.inference.forward.states import new_states
+    from nsl_bench.logic.inference.forward.residual import new_scratch
+    from nsl_bench.logic.inference.forward.states import new_states
 
     rng = np.random.default_rng(0)
     program = compiled(random_query(0)).forward.program

@@ -14,13 +14,14 @@ from inference.enumeration import by_enumeration
 from inference.forward_cases import SMALL, answers, counted_signals
 from queries import random_query, tiny_vectors
 
-from nsl_bench.inference import engines
-from nsl_bench.inference.engines import Auto, Exact, Sampling, compiled, infer
-from nsl_bench.inference.exact.truth_table import TooLarge
-from nsl_bench.inference.problog.engine import answer
-from nsl_bench.inference.problog.translation import NONE, label_name, translate
-from nsl_bench.inference.query import NEGLIGIBLE, Answer, Query
-from nsl_bench.types import LabelSpace
+from nsl_bench.core import registry
+from nsl_bench.core.types import LabelSpace
+from nsl_bench.logic.inference import engines
+from nsl_bench.logic.inference.engines import Auto, Exact, Sampling, compiled
+from nsl_bench.logic.inference.exact.truth_table import TooLarge
+from nsl_bench.logic.inference.problog.engine import answer
+from nsl_bench.logic.inference.problog.translation import NONE, label_name, translate
+from nsl_bench.logic.inference.query import NEGLIGIBLE, Answer, Query
 
 Floats = npt.NDArray[np.float64]
 
@@ -206,7 +207,7 @@ def test_what_is_negligible_is_part_of_the_interval(engine: str) -> None:
         if engine == "hasty":
             found = Exact(work=1.0)(query, vectors)
         else:
-            found = infer("exact" if engine == "forward" else engine, query, vectors)
+            found = registry.create("engine", "exact" if engine == "forward" else engine)(query, vectors)
     assert found.probabilities[0, 0] == pytest.approx(1.0, abs=1e-9)  # the convention
     assert 1 - true > 6e-3
     low, high = found.low[0], found.high[0]

@@ -19,10 +19,10 @@ from pathlib import Path
 
 import numpy as np
 
-from nsl_bench.errors import UserError
-from nsl_bench.guarded import wire
-from nsl_bench.guarded.call import Ended
-from nsl_bench.types import Hypothesis, WeightedExample
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import Hypothesis, WeightedExample
+from nsl_bench.logic.guarded import wire
+from nsl_bench.logic.guarded.call import Ended
 
 
 class _Bad:

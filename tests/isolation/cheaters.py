@@ -21,10 +21,10 @@ from pathlib import Path
 
 import numpy as np
 
-from nsl_bench import registry
+from nsl_bench.core import registry
+from nsl_bench.core.types import Split
 from nsl_bench.data.splits import symbolic_split
-from nsl_bench.inference.crisp import crisp_labels
-from nsl_bench.types import Split
+from nsl_bench.logic.inference.crisp import crisp_labels
 
 TASK = "crop_yield"
 PLACE = ""

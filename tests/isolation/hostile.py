@@ -118,7 +118,7 @@ class AsksForMore(_Hostile):
     track = "end_to_end"
 
     def attempts(self, train):
-        from nsl_bench.guarded import wire
+        from nsl_bench.logic.guarded import wire
 
         def ask(what):
             wire.send(train._channel.socket, {"ask": what, "view": train._id, "rows": [0], "knowledge": True})

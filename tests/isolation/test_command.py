@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nsl_bench.errors import UserError
-from nsl_bench.isolation.command import CommandLearner
-from nsl_bench.isolation.limits import Failure, Limits
+from nsl_bench.core.errors import UserError
 from nsl_bench.learners.base import InvalidOutput, Unanswered, hypothesis_of, labels_of, probabilities_of
 from nsl_bench.learners.command import command_of, spec_of, version_of_command
+from nsl_bench.sandbox.command import CommandLearner
+from nsl_bench.sandbox.limits import Failure, Limits
 from nsl_bench.testing.toy import PatchSource, patches, view
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="learners are isolated on POSIX systems")

@@ -18,20 +18,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nsl_bench import cache, environments
-from nsl_bench.code_files import comes_with_us
-from nsl_bench.environments import entrant, entrants
-from nsl_bench.errors import UserError
-from nsl_bench.isolation import building, kernel
-from nsl_bench.isolation.fork_server import pool
-from nsl_bench.isolation.host import IsolatedLearner, about
-from nsl_bench.isolation.limits import Failure, Limits
-from nsl_bench.learners import literals
+from nsl_bench.core import cache
+from nsl_bench.core.code_files import comes_with_us
+from nsl_bench.core.errors import UserError
+from nsl_bench.learners import environments, literals
 from nsl_bench.learners.base import probabilities_of
+from nsl_bench.learners.environments import entrant, entrants
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import plan
 from nsl_bench.run.store import Store
 from nsl_bench.run.sweep import Executor, sweep
+from nsl_bench.sandbox import building, kernel
+from nsl_bench.sandbox.fork_server import pool
+from nsl_bench.sandbox.host import IsolatedLearner, about
+from nsl_bench.sandbox.limits import Failure, Limits
 from nsl_bench.testing.toy import patches, view
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="learners are isolated on POSIX systems")
@@ -266,8 +266,8 @@ def test_ctrl_c_leaves_no_half_made_environment(wheels: Path, tmp_path: Path) ->
     """Interrupted or killed, the next attempt starts anew."""
     place = made(tmp_path / "slow", wheels)
     (place / "requirements.txt").write_text((place / "requirements.txt").read_text() + "# another key\n")
-    code = "import sys; from nsl_bench.environments import entrant\n"
-    code += "from nsl_bench.isolation.building import built\nbuilt(entrant(sys.argv[1]))"
+    code = "import sys; from nsl_bench.learners.environments import entrant\n"
+    code += "from nsl_bench.sandbox.building import built\nbuilt(entrant(sys.argv[1]))"
     found = entrant(f"env:{place}")
     folder = building._folder(found, building.interpreter(found)[1])
     for end in (signal.SIGINT, signal.SIGKILL):
@@ -564,7 +564,7 @@ def test_literals_take_no_time_of_the_learner(folder: Path, monkeypatch: pytest.
 
 @shares
 def test_a_learner_that_cannot_take_a_task_is_not_applicable(wheels: Path, tmp_path: Path) -> None:
-    code = "from nsl_bench.errors import NotApplicable\n" + ADAPTER.replace(
+    code = "from nsl_bench.core.errors import NotApplicable\n" + ADAPTER.replace(
         "        print(", "        raise NotApplicable('Seen takes two labels only.')\n        print("
     )
     place = made(tmp_path / "choosy", wheels, adapter=code)
@@ -617,7 +617,7 @@ def test_a_dask_cluster_gives_the_same_results(folder: Path, tmp_path: Path) -> 
 
 
 def test_entrants_of_the_repository() -> None:
-    here = Path(environments.__file__).parents[1] / "entrants"
+    here = Path(environments.__file__).parents[2] / "entrants"
     tracks = {name: entrant(f"env:{name}").track for name in entrants() if (here / name).is_dir()}
     tables = {"ebm", "figs", "len", "ripper", "streed", "xgboost"}
     assert tables | {"abl", "deepproblog", "ltn"} <= set(tracks)

@@ -14,13 +14,13 @@ import numpy as np
 import psutil
 import pytest
 
-from nsl_bench import registry
-from nsl_bench.errors import UserError
-from nsl_bench.isolation import kernel
-from nsl_bench.isolation.host import IsolatedLearner
-from nsl_bench.isolation.limits import GIB, Failure, Limits, memory_size
-from nsl_bench.isolation.sandbox import reach_of
+from nsl_bench.core import registry
+from nsl_bench.core.errors import UserError
 from nsl_bench.learners.base import InvalidOutput, hypothesis_of, labels_of, probabilities_of
+from nsl_bench.sandbox import kernel
+from nsl_bench.sandbox.host import IsolatedLearner
+from nsl_bench.sandbox.limits import GIB, Failure, Limits, memory_size
+from nsl_bench.sandbox.sandbox import reach_of
 from nsl_bench.testing.toy import PatchSource, patches, view
 
 HERE = Path(__file__).parent
@@ -204,7 +204,7 @@ def test_gigabytes_of_output_keep_their_ends() -> None:
 def test_a_warm_process_ends_quietly_with_its_harness() -> None:
     ours, theirs = socket.socketpair()
     with theirs:
-        words = [sys.executable, "-m", "nsl_bench.isolation.fork_server_process", str(theirs.fileno())]
+        words = [sys.executable, "-m", "nsl_bench.sandbox.fork_server_process", str(theirs.fileno())]
         warm = subprocess.Popen(words, pass_fds=(theirs.fileno(),), stderr=subprocess.PIPE, text=True)
     select.select([ours], [], [], 60)
     ours.close()  # without having read that it is ready
@@ -261,7 +261,7 @@ def test_hostile_learners_get_nothing(name: str, tmp_path: Path, monkeypatch: py
         monkeypatch.setenv("NSL_TEST_PLACE", str(tmp_path))
         monkeypatch.setenv("NSL_TEST_PORT", str(server.getsockname()[1]))
         monkeypatch.setenv("NSL_TEST_PID", str(os.getpid()))
-        from nsl_bench.isolation.fork_server import pool
+        from nsl_bench.sandbox.fork_server import pool
 
         pool.close()  # the next one has the new environment
         for limits in (secret, Limits(time=120)):
@@ -382,7 +382,7 @@ def test_what_one_learner_imports_changes_nothing_for_the_next(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The server imports what a learner imported; random numbers and temporary files are as before."""
-    from nsl_bench.isolation.fork_server import pool
+    from nsl_bench.sandbox.fork_server import pool
 
     (tmp_path / "leaky.py").write_text(LEAKY)
     (tmp_path / "same.py").write_text(SAME)
@@ -398,7 +398,7 @@ def test_what_one_learner_imports_changes_nothing_for_the_next(
 def test_modules_that_are_kept_are_there() -> None:
     from importlib.util import find_spec
 
-    from nsl_bench.isolation.child import PRELOADED
+    from nsl_bench.sandbox.child import PRELOADED
 
     assert [name for name in PRELOADED if find_spec(name) is None] == []
 
@@ -416,7 +416,7 @@ def test_sizes_of_memory() -> None:
 
 def test_ffnsl_stops_in_time_and_says_so(tmp_path: Path) -> None:
     (tmp_path / "slow.py").write_text(
-        "import time\nfrom nsl_bench.learners.ffnsl import FFNSL\nfrom nsl_bench.las import Solution\n"
+        "import time\nfrom nsl_bench.learners.ffnsl import FFNSL\nfrom nsl_bench.logic.las import Solution\n"
         "from nsl_bench import registry\n"
         "def solve(task, *, time_limit=None):\n"
         "    assert time_limit == 96\n"

@@ -17,18 +17,18 @@ import pytest
 from nsl_bench.leaderboard.contests import Cell
 from nsl_bench.leaderboard.rounds.model import place_seed
 
-from nsl_bench import registry
+from nsl_bench.core import registry
+from nsl_bench.core.errors import UserError
 from nsl_bench.data.splits import symbolic_split
-from nsl_bench.errors import UserError
-from nsl_bench.isolation import kernel
-from nsl_bench.isolation.fork_server import pool
-from nsl_bench.isolation.limits import Limits
 from nsl_bench.learners.base import About
 from nsl_bench.learners.command import spec_of
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.exchange import export, score
 from nsl_bench.run.job import Job, plan
-from nsl_bench.sealing import DataSeed, check_in_force, commitment_of
+from nsl_bench.sandbox import kernel
+from nsl_bench.sandbox.fork_server import pool
+from nsl_bench.sandbox.limits import Limits
+from nsl_bench.sandbox.sealing import DataSeed, check_in_force, commitment_of
 
 CHEATERS = Path(__file__).with_name("cheaters.py")
 TASK = "crop_yield"

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from nsl_bench.isolation import kernel, process
-from nsl_bench.isolation.fork_server import pool
-from nsl_bench.isolation.host import IsolatedLearner
-from nsl_bench.isolation.limits import Limits
+from nsl_bench.sandbox import kernel, process
+from nsl_bench.sandbox.fork_server import pool
+from nsl_bench.sandbox.host import IsolatedLearner
+from nsl_bench.sandbox.limits import Limits
 from nsl_bench.testing.toy import patches, view
 
 HERE = Path(__file__).parent
@@ -29,9 +29,9 @@ pytestmark = pytest.mark.skipif(
 TOLD = """
 import sys
 from pathlib import Path
-from nsl_bench.isolation import kernel
-from nsl_bench.isolation.host import IsolatedLearner
-from nsl_bench.isolation.limits import Limits
+from nsl_bench.sandbox import kernel
+from nsl_bench.sandbox.host import IsolatedLearner
+from nsl_bench.sandbox.limits import Limits
 from nsl_bench.testing.toy import patches, view
 
 if sys.argv[3] == "without":  # as on a system that lets nobody make them
@@ -73,7 +73,7 @@ def test_no_sweep_waits_for_a_scratch_folder(tmp_path: Path, monkeypatch: pytest
         place = Path(learner.log().strip())
     assert place.exists()
     pool.close()
-    code = "import sys; from nsl_bench.isolation.fork_server_process import remove_at_last as end; "
+    code = "import sys; from nsl_bench.sandbox.fork_server_process import remove_at_last as end; "
     more = tmp_path / "more"
     (more / "in").mkdir(parents=True)
     code += f"end([{str(more)!r}], -1); print(1)"

@@ -1,8 +1,8 @@
 """Whether every tier finds the least score of a task by the definition, and what became of many tasks.
 
-The definition is the check's (`nsl_bench.las.semantics.verification`), which reads the task's text by itself.
-A task is decided if the check and every tier give an answer. What is not decided is counted by its reason:
-the check gave up, every tier refused the task with a sentence, or time ran out.
+The definition is the check's (`nsl_bench.logic.las.semantics.verification`), which reads the task's text by
+itself. A task is decided if the check and every tier give an answer. What is not decided is counted by its
+reason: the check gave up, every tier refused the task with a sentence, or time ran out.
 """
 
 from __future__ import annotations
@@ -14,18 +14,18 @@ from dataclasses import dataclass, field
 from typing import Literal
 from unittest.mock import patch
 
-from nsl_bench.errors import UserError
-from nsl_bench.las.language_bias import Dialect
-from nsl_bench.las.semantics.coverage import score
-from nsl_bench.las.semantics.verification import solving
-from nsl_bench.las.semantics.verification.costs import Pricing
-from nsl_bench.las.semantics.verification.coverage import covered_examples
-from nsl_bench.las.semantics.verification.optimum import find_better
-from nsl_bench.las.semantics.verification.plain import PlainTask, read_plain
-from nsl_bench.las.semantics.verification.solving import Unverifiable
-from nsl_bench.las.semantics.verification.space import rules_with_costs
-from nsl_bench.las.solver import solve
-from nsl_bench.las.task import LasTask, Solution, Tier
+from nsl_bench.core.errors import UserError
+from nsl_bench.logic.las.language_bias import Dialect
+from nsl_bench.logic.las.semantics.coverage import score
+from nsl_bench.logic.las.semantics.verification import solving
+from nsl_bench.logic.las.semantics.verification.costs import Pricing
+from nsl_bench.logic.las.semantics.verification.coverage import covered_examples
+from nsl_bench.logic.las.semantics.verification.optimum import find_better
+from nsl_bench.logic.las.semantics.verification.plain import PlainTask, read_plain
+from nsl_bench.logic.las.semantics.verification.solving import Unverifiable
+from nsl_bench.logic.las.semantics.verification.space import rules_with_costs
+from nsl_bench.logic.las.solver import solve
+from nsl_bench.logic.las.task import LasTask, Solution, Tier
 
 __all__ = ["Disagreement", "Outcome", "Tally", "compared", "least_score", "plainly", "scored", "steps"]
 
@@ -165,7 +165,9 @@ def _compared(task: LasTask, plain: PlainTask, want: int | None) -> Outcome:
         if tier == "C" and "A" in found and found["A"].tier in ("C", "D"):
             continue  # the very search that has answered
         try:
-            with patch("nsl_bench.las.solver.is_small", lambda *_: False):  # what the search itself says
+            with patch(
+                "nsl_bench.logic.las.solver.is_small", lambda *_: False
+            ):  # what the search itself says
                 found[tier] = solve(task, first_tier=tier, time_limit=SECONDS)
         except UserError as reason:
             refused[tier] = str(reason)

@@ -1,7 +1,7 @@
 """Rule bodies by plain enumeration: every set of literals over every choice of variables, nothing left out.
 
-What `nsl_bench.las.enumeration` finds is compared with this. It shares the parsed task with it and no more:
-tables are bool arrays [columns, values...], filled from the facts of the contexts.
+What `nsl_bench.logic.las.enumeration` finds is compared with this. It shares the parsed task with it and no
+more: tables are bool arrays [columns, values...], filled from the facts of the contexts.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.las.language_bias import ModeAtom, ModeLiteral, Placeholder
-from nsl_bench.las.task import LasTask
+from nsl_bench.logic.las.language_bias import ModeAtom, ModeLiteral, Placeholder
+from nsl_bench.logic.las.task import LasTask
 
 Flags = npt.NDArray[np.bool_]
 Instance = tuple[int, tuple[int, ...]]

@@ -12,11 +12,11 @@ from unittest.mock import Mock
 
 import pytest
 
-from nsl_bench.budget import Budget
-from nsl_bench.errors import UserError
-from nsl_bench.las.adapters import programs as adapters
-from nsl_bench.las.adapters.programs import PROGRAMS, describe, fastlas, ilasp
-from nsl_bench.las.task import LasTask
+from nsl_bench.core.budget import Budget
+from nsl_bench.core.errors import UserError
+from nsl_bench.logic.las.adapters import programs as adapters
+from nsl_bench.logic.las.adapters.programs import PROGRAMS, describe, fastlas, ilasp
+from nsl_bench.logic.las.task import LasTask
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import plan
 
@@ -199,7 +199,7 @@ def test_doctor_gives_path_and_version(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_the_programs_are_registered() -> None:
-    from nsl_bench import registry
+    from nsl_bench.core import registry
 
     assert registry.factory("rule_learner", "fastlas") is adapters.fastlas
     assert registry.factory("rule_learner", "ilasp") is adapters.ilasp

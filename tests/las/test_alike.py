@@ -5,15 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nsl_bench import registry
-from nsl_bench.budget import Budget
-from nsl_bench.las.bias.space import hypothesis_space
-from nsl_bench.las.clingo_tiers import alike as module
-from nsl_bench.las.clingo_tiers.alike import alike
-from nsl_bench.las.semantics.coverage import content, covered
-from nsl_bench.las.solver import solve
-from nsl_bench.las.task import LasTask, Tier
-from nsl_bench.types import WeightedExample
+from nsl_bench.core import registry
+from nsl_bench.core.budget import Budget
+from nsl_bench.core.types import WeightedExample
+from nsl_bench.logic.las.bias.space import hypothesis_space
+from nsl_bench.logic.las.clingo_tiers import alike as module
+from nsl_bench.logic.las.clingo_tiers.alike import alike
+from nsl_bench.logic.las.semantics.coverage import content, covered
+from nsl_bench.logic.las.solver import solve
+from nsl_bench.logic.las.task import LasTask, Tier
 
 BUDGET = Budget()
 LARGER = """

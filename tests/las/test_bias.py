@@ -12,18 +12,18 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from las.agreement import least_score, plainly, steps
 
-from nsl_bench.budget import Budget, Undecided
-from nsl_bench.errors import UserError
-from nsl_bench.las.bias.additive import additive_costs
-from nsl_bench.las.bias.batch import Pricing
-from nsl_bench.las.bias.costs import flat_costs, is_monotone, rule_costs
-from nsl_bench.las.bias.hypothesis import count_atoms, hypothesis_cost, normal_form
-from nsl_bench.las.bias.program import FORBIDDEN
-from nsl_bench.las.bias.space import growing_space, hypothesis_space
-from nsl_bench.las.language_bias import LanguageBias
-from nsl_bench.las.semantics.verification.space import rules_with_costs
-from nsl_bench.las.solver import solve
-from nsl_bench.las.task import LasTask, Tier
+from nsl_bench.core.budget import Budget, Undecided
+from nsl_bench.core.errors import UserError
+from nsl_bench.logic.las.bias.additive import additive_costs
+from nsl_bench.logic.las.bias.batch import Pricing
+from nsl_bench.logic.las.bias.costs import flat_costs, is_monotone, rule_costs
+from nsl_bench.logic.las.bias.hypothesis import count_atoms, hypothesis_cost, normal_form
+from nsl_bench.logic.las.bias.program import FORBIDDEN
+from nsl_bench.logic.las.bias.space import growing_space, hypothesis_space
+from nsl_bench.logic.las.language_bias import LanguageBias
+from nsl_bench.logic.las.semantics.verification.space import rules_with_costs
+from nsl_bench.logic.las.solver import solve
+from nsl_bench.logic.las.task import LasTask, Tier
 
 FEW, MANY = 150, 3_000
 
@@ -312,7 +312,7 @@ def test_every_literal_is_one_fact(literal: str) -> None:
 def test_a_wrong_bias_is_refused_in_a_sentence(
     statement: str, sentence: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("nsl_bench.las.bias.batch.MOST_GROUND_RULES", 20_000)
+    monkeypatch.setattr("nsl_bench.logic.las.bias.batch.MOST_GROUND_RULES", 20_000)
     for chosen in (1, 4):
         with pytest.raises(UserError, match=sentence):
             rule_costs(bias_of(statement), [("p", ("a(V1)", "a(V2)", "b(V2)"))] * chosen)

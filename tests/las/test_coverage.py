@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from nsl_bench.errors import UserError
-from nsl_bench.las.bias.hypothesis import hypothesis_cost, normal_form, parse_rules, with_type_guards
-from nsl_bench.las.semantics.coverage import covered, score
-from nsl_bench.las.task import LasTask
+from nsl_bench.core.errors import UserError
+from nsl_bench.logic.las.bias.hypothesis import hypothesis_cost, normal_form, parse_rules, with_type_guards
+from nsl_bench.logic.las.semantics.coverage import covered, score
+from nsl_bench.logic.las.task import LasTask
 
 CHOICE = """
 1 { q; r } 1.

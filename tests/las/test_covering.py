@@ -8,12 +8,12 @@ from dataclasses import replace
 
 import pytest
 
-from nsl_bench.budget import Budget
-from nsl_bench.las import LasTask, Progress, solve
-from nsl_bench.las.clingo_tiers import covering
-from nsl_bench.las.clingo_tiers.demands import Problem
-from nsl_bench.las.clingo_tiers.incumbent import Incumbent
-from nsl_bench.las.semantics.coverage import score
+from nsl_bench.core.budget import Budget
+from nsl_bench.logic.las import LasTask, Progress, solve
+from nsl_bench.logic.las.clingo_tiers import covering
+from nsl_bench.logic.las.clingo_tiers.demands import Problem
+from nsl_bench.logic.las.clingo_tiers.incumbent import Incumbent
+from nsl_bench.logic.las.semantics.coverage import score
 
 ZENDO = """
 #modeh(good(var(scene))).
@@ -116,7 +116,7 @@ def test_a_search_that_takes_long_offers_what_covering_finds(
         yield
 
     monkeypatch.setattr(covering, "cover", then_ctrl_c)
-    monkeypatch.setattr("nsl_bench.las.solver._SOON", 0.0)
+    monkeypatch.setattr("nsl_bench.logic.las.solver._SOON", 0.0)
     told: list[Progress] = []
     answer = solve(task_of(scenes(60)), first_tier=tier, progress=told.append)  # type: ignore[arg-type]
     assert (answer.status, answer.score, answer.bound) == ("feasible", 6, 0) and answer.tier == tier

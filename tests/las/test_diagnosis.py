@@ -1,4 +1,4 @@
-"""Why nothing is found, said in words that are right: `nsl_bench.las.diagnosis` and what shows it."""
+"""Why nothing is found, said in words that are right: `nsl_bench.logic.las.diagnosis` and what shows it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import pytest
 from click.testing import CliRunner
 
 import nsl_bench
-from nsl_bench.budget import Budget
 from nsl_bench.cli.learn import command as learn
-from nsl_bench.las import LasTask, Solution, solve
-from nsl_bench.las.diagnosis import diagnosed
-from nsl_bench.las.semantics.coverage import covered, score
+from nsl_bench.core.budget import Budget
+from nsl_bench.logic.las import LasTask, Solution, solve
+from nsl_bench.logic.las.diagnosis import diagnosed
+from nsl_bench.logic.las.semantics.coverage import covered, score
 
 COSTS = '#bias("penalty(1, head). penalty(1, body(X)) :- in_body(X).").\n'
 OK_IN_RED_ONLY = "#pos(e1, {ok}, {}, {red. big.}). #pos(e2, {}, {ok}, {red.}). #pos(e3, {}, {ok}, {big.})."

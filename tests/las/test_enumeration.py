@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 from las.plain_bodies import PlainBody, PlainSpace
 
-from nsl_bench.budget import Budget
-from nsl_bench.las import LasTask, solve
-from nsl_bench.las.enumeration import compiled
-from nsl_bench.las.enumeration.bodies import Bodies
-from nsl_bench.las.enumeration.components import Body
-from nsl_bench.las.enumeration.conjunctions import Relevance
-from nsl_bench.las.tables.columns import Columns, pack, unpack
-from nsl_bench.las.tables.grounding import ground
-from nsl_bench.las.tables.intervals import Interest
-from nsl_bench.las.tables.literals import Vocabulary
+from nsl_bench.core.budget import Budget
+from nsl_bench.logic.las import LasTask, solve
+from nsl_bench.logic.las.enumeration import compiled
+from nsl_bench.logic.las.enumeration.bodies import Bodies
+from nsl_bench.logic.las.enumeration.components import Body
+from nsl_bench.logic.las.enumeration.conjunctions import Relevance
+from nsl_bench.logic.las.tables.columns import Columns, pack, unpack
+from nsl_bench.logic.las.tables.grounding import ground
+from nsl_bench.logic.las.tables.intervals import Interest
+from nsl_bench.logic.las.tables.literals import Vocabulary
 
 COSTS = '#bias("penalty(1, head).").\n#bias("penalty(1, body(X)) :- in_body(X).").\n'
 VALUES = (1, 2, 3, 4)

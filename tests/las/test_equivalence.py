@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nsl_bench.errors import UserError
-from nsl_bench.las.semantics.equivalence import equivalent
-from nsl_bench.las.semantics.input_space import input_space
-from nsl_bench.las.task import LasTask
+from nsl_bench.core.errors import UserError
+from nsl_bench.logic.las.semantics.equivalence import equivalent
+from nsl_bench.logic.las.semantics.input_space import input_space
+from nsl_bench.logic.las.task import LasTask
 
 INPUTS = "{ a(1..2) }. { b(1..2) }. { r }."
 ATOMS = ("p/1", "q")
@@ -251,7 +251,7 @@ def test_classical_negation_contradicts() -> None:
 
 
 def test_the_true_rule_of_a_benchmark_is_itself() -> None:
-    from nsl_bench import registry
+    from nsl_bench.core import registry
     from nsl_bench.run.true_rule import is_true_rule
 
     for name in ("follow_suit", "sudoku_4x4", "crop_yield"):

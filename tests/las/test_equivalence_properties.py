@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import clingo
 import pytest
 
-from nsl_bench.errors import UserError
-from nsl_bench.las.semantics.equivalence import equivalent
+from nsl_bench.core.errors import UserError
+from nsl_bench.logic.las.semantics.equivalence import equivalent
 
 FEW = 60
 """Pairs of hypotheses that every run compares."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from las.agreement import least_score, plainly, scored
 
-from nsl_bench.errors import UserError
-from nsl_bench.las.solver import solve
-from nsl_bench.las.task import LasTask, Tier
+from nsl_bench.core.errors import UserError
+from nsl_bench.logic.las.solver import solve
+from nsl_bench.logic.las.task import LasTask, Tier
 
 FAULTS: dict[str, tuple[int, str]] = {
     "issue_cost_by_constant": (

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from nsl_bench.cli import run
-from nsl_bench.guarded import learning
+from nsl_bench.logic.guarded import learning
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the child process needs a POSIX system")
 

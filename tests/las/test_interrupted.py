@@ -9,11 +9,11 @@ from dataclasses import replace
 import pytest
 from las.strategies import FLAVOURS, task_text
 
-from nsl_bench.budget import Budget
-from nsl_bench.errors import UserError
-from nsl_bench.las import LasTask, Solution, solve
-from nsl_bench.las.semantics.coverage import score
-from nsl_bench.las.task import Tier
+from nsl_bench.core.budget import Budget
+from nsl_bench.core.errors import UserError
+from nsl_bench.logic.las import LasTask, Solution, solve
+from nsl_bench.logic.las.semantics.coverage import score
+from nsl_bench.logic.las.task import Tier
 
 TIERS: tuple[Tier, ...] = ("A", "C", "D")
 LONG = ("thresholds_many", "thresholds_tied")
@@ -86,7 +86,7 @@ def test_an_answer_of_tables_that_were_cut_short_says_that_time_ran_out(
     task = LasTask.parse(task_text("wide_bodies", 0))
     task = replace(task, examples=tuple(replace(each, penalty=9) for each in task.examples))
     whole = solve(task)
-    monkeypatch.setattr("nsl_bench.las.tabular._ENUMERATION_SHARE", 0.0)
+    monkeypatch.setattr("nsl_bench.logic.las.tabular._ENUMERATION_SHARE", 0.0)
     found = solve(task, time_limit=600)
     assert (whole.status, found.status) == ("optimal", "feasible")
     check(task, found, whole)
@@ -120,8 +120,8 @@ def test_covering_changes_no_optimum(monkeypatch: pytest.MonkeyPatch) -> None:
         except UserError:
             continue
         with monkeypatch.context() as patch:
-            patch.setattr("nsl_bench.las.solver._SOON", 0.0)
-            patch.setattr("nsl_bench.las.solver._SHARE", 0.0)
+            patch.setattr("nsl_bench.logic.las.solver._SOON", 0.0)
+            patch.setattr("nsl_bench.logic.las.solver._SHARE", 0.0)
             searched = solve(task, time_limit=60)
         assert (searched.status, searched.score, searched.bound) == (whole.status, whole.score, whole.bound)
         compared += whole.status == "optimal"

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from nsl_bench.errors import UserError
-from nsl_bench.las import LasTask
-from nsl_bench.las.language_bias import Compound, ModeAtom, ModeComparison, Placeholder
-from nsl_bench.types import WeightedExample
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import WeightedExample
+from nsl_bench.logic.las import LasTask
+from nsl_bench.logic.las.language_bias import Compound, ModeAtom, ModeComparison, Placeholder
 
 ILASP = """
 % two dialects differ in what they do without a word

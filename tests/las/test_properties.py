@@ -13,14 +13,14 @@ import pytest
 from las.agreement import Tally, compared, scored, steps
 from las.strategies import FLAVOURS, shrunk, task_text
 
-from nsl_bench.errors import UserError
-from nsl_bench.las.adapters.programs import PROGRAMS, fastlas, find, ilasp
-from nsl_bench.las.semantics.verification.optimum import find_better
-from nsl_bench.las.semantics.verification.plain import read_plain
-from nsl_bench.las.semantics.verification.solving import Unverifiable
-from nsl_bench.las.semantics.verification.space import rules_with_costs
-from nsl_bench.las.solver import solve
-from nsl_bench.las.task import LasTask
+from nsl_bench.core.errors import UserError
+from nsl_bench.logic.las.adapters.programs import PROGRAMS, fastlas, find, ilasp
+from nsl_bench.logic.las.semantics.verification.optimum import find_better
+from nsl_bench.logic.las.semantics.verification.plain import read_plain
+from nsl_bench.logic.las.semantics.verification.solving import Unverifiable
+from nsl_bench.logic.las.semantics.verification.space import rules_with_costs
+from nsl_bench.logic.las.solver import solve
+from nsl_bench.logic.las.task import LasTask
 
 LARGE = ("large", "many_contexts", "feeding_many", "given_many", "cautious_many", "thresholds_many")
 """Flavours of many examples, of which fewer are solved."""

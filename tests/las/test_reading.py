@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from nsl_bench.asp.program import Program
-from nsl_bench.errors import UserError
-from nsl_bench.las.language_bias import Dialect, ModeBody
-from nsl_bench.las.semantics.verification.plain import read_plain
-from nsl_bench.las.semantics.verification.solving import Unverifiable
-from nsl_bench.las.solver import solve
-from nsl_bench.las.syntax import reader
-from nsl_bench.las.task import LasTask, Solution
+from nsl_bench.core.errors import UserError
+from nsl_bench.logic.asp.program import Program
+from nsl_bench.logic.las.language_bias import Dialect, ModeBody
+from nsl_bench.logic.las.semantics.verification.plain import read_plain
+from nsl_bench.logic.las.semantics.verification.solving import Unverifiable
+from nsl_bench.logic.las.solver import solve
+from nsl_bench.logic.las.syntax import reader
+from nsl_bench.logic.las.task import LasTask, Solution
 
 COSTS = '#bias("penalty(1, head). penalty(1, body(X)) :- in_body(X).").\n'
 PQ = "#modeh(p). #modeb(q, (positive)). #modeb(r, (positive)).\n"

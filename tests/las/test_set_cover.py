@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nsl_bench.budget import Budget
-from nsl_bench.las.set_cover.branch_and_bound import branch_and_bound
-from nsl_bench.las.set_cover.configurations import configurations, is_searchable
-from nsl_bench.las.set_cover.encoding import solve_by_maxsat
-from nsl_bench.las.set_cover.greedy import greedy
-from nsl_bench.las.set_cover.instance import Choice, Instance, integers
-from nsl_bench.las.set_cover.lagrangian_search import search
-from nsl_bench.las.set_cover.maxsat import MaxSat
-from nsl_bench.las.set_cover.reduction import dominated, prune, split
-from nsl_bench.las.set_cover.relaxation import Relaxation
-from nsl_bench.las.set_cover.solve import solve
+from nsl_bench.core.budget import Budget
+from nsl_bench.logic.las.set_cover.branch_and_bound import branch_and_bound
+from nsl_bench.logic.las.set_cover.configurations import configurations, is_searchable
+from nsl_bench.logic.las.set_cover.encoding import solve_by_maxsat
+from nsl_bench.logic.las.set_cover.greedy import greedy
+from nsl_bench.logic.las.set_cover.instance import Choice, Instance, integers
+from nsl_bench.logic.las.set_cover.lagrangian_search import search
+from nsl_bench.logic.las.set_cover.maxsat import MaxSat
+from nsl_bench.logic.las.set_cover.reduction import dominated, prune, split
+from nsl_bench.logic.las.set_cover.relaxation import Relaxation
+from nsl_bench.logic.las.set_cover.solve import solve
 
 SEEDS = range(40)
 HUGE = (1 << 31) - 1, 10**17, 10**40
@@ -231,8 +231,8 @@ def test_solve(hard: int | None) -> None:
 
 @pytest.mark.parametrize("conflicts", [0, 3])
 def test_solve_where_only_cost_splitting_proves(monkeypatch: pytest.MonkeyPatch, conflicts: int) -> None:
-    monkeypatch.setattr("nsl_bench.las.set_cover.solve._CONFLICTS", conflicts)
-    monkeypatch.setattr("nsl_bench.las.set_cover.branch_and_bound._WORK", 0)
+    monkeypatch.setattr("nsl_bench.logic.las.set_cover.solve._CONFLICTS", conflicts)
+    monkeypatch.setattr("nsl_bench.logic.las.set_cover.branch_and_bound._WORK", 0)
     for seed in range(4):
         instance = drawn(seed, 10, 30, 14)
         check(instance, solve(instance), optimum(instance))

@@ -10,11 +10,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nsl_bench.las import LasTask, solve
-from nsl_bench.las.enumeration import compiled, evaluation
-from nsl_bench.las.enumeration.compiled import compiled_kernels
-from nsl_bench.las.tables.columns import pack, unpack
-from nsl_bench.las.task import Tier
+from nsl_bench.logic.las import LasTask, solve
+from nsl_bench.logic.las.enumeration import compiled, evaluation
+from nsl_bench.logic.las.enumeration.compiled import compiled_kernels
+from nsl_bench.logic.las.tables.columns import pack, unpack
+from nsl_bench.logic.las.task import Tier
 
 COSTS = '#bias("penalty(1, head).").\n#bias("penalty(1, body(X)) :- in_body(X).").\n'
 
@@ -49,11 +49,11 @@ def test_oracles(shared: Path, name: str) -> None:
 
 def test_a_small_task_loads_little(shared: Path) -> None:
     """A small task takes less time and memory than these modules."""
-    seldom = ("hashlib", "difflib", "nsl_bench.asp.replicas", "nsl_bench.las.bias.batch")
+    seldom = ("hashlib", "difflib", "nsl_bench.logic.asp.replicas", "nsl_bench.logic.las.bias.batch")
     code = (
         "import sys, numpy, clingo\n"
         "before = set(sys.modules)\n"
-        "from nsl_bench.las import LasTask, solve\n"
+        "from nsl_bench.logic.las import LasTask, solve\n"
         f"solve(LasTask.read({str(shared / 'oracles/las/follow_suit_n104_shift0_s0.las')!r}))\n"
         f"print([name for name in {(*seldom, 'pydantic', 'numba', 'pysat')!r} "
         "if name in set(sys.modules) - before])"

@@ -11,14 +11,14 @@ import pytest
 from click.testing import CliRunner
 from las.agreement import plainly, steps
 
-from nsl_bench.budget import Budget
 from nsl_bench.cli.learn import command as learn
-from nsl_bench.errors import UserError
-from nsl_bench.guarded import learning
-from nsl_bench.guarded.learning import list_space
-from nsl_bench.las import LasTask, hypothesis_space, solve
-from nsl_bench.las.bias.space import listed_space
-from nsl_bench.las.semantics.verification.space import rules_with_costs
+from nsl_bench.core.budget import Budget
+from nsl_bench.core.errors import UserError
+from nsl_bench.logic.guarded import learning
+from nsl_bench.logic.guarded.learning import list_space
+from nsl_bench.logic.las import LasTask, hypothesis_space, solve
+from nsl_bench.logic.las.bias.space import listed_space
+from nsl_bench.logic.las.semantics.verification.space import rules_with_costs
 
 COSTS = '#bias("penalty(1, head). penalty(1, body(X)) :- in_body(X).").\n'
 EXAMPLE = "#pos(e@1, {p}, {}, {q(1). r(1,2).}).\n"

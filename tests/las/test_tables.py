@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nsl_bench.las import LasTask, solve
+from nsl_bench.logic.las import LasTask, solve
 
 COSTS = '#bias("penalty(1, head).").\n#bias("penalty(1, body(X)) :- in_body(X).").\n'
 

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from las.agreement import compared
 
-from nsl_bench.asp.program import parse
-from nsl_bench.errors import UserError
-from nsl_bench.las.bias.sight import Sight
-from nsl_bench.las.language_bias import Dialect
-from nsl_bench.las.semantics.coverage import score
-from nsl_bench.las.solver import solve
-from nsl_bench.las.task import LasTask, Tier
+from nsl_bench.core.errors import UserError
+from nsl_bench.logic.asp.program import parse
+from nsl_bench.logic.las.bias.sight import Sight
+from nsl_bench.logic.las.language_bias import Dialect
+from nsl_bench.logic.las.semantics.coverage import score
+from nsl_bench.logic.las.solver import solve
+from nsl_bench.logic.las.task import LasTask, Tier
 
 COSTS = '#bias("penalty(1, head). penalty(1, body(X)) :- in_body(X).").'
 DEFINED = {

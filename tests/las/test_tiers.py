@@ -8,24 +8,24 @@ from typing import Any
 import pytest
 from clingo import Control
 
-from nsl_bench.asp.ground_program import GroundProgram
-from nsl_bench.budget import Budget, Expired
-from nsl_bench.errors import UserError
-from nsl_bench.las.bias.space import hypothesis_space
-from nsl_bench.las.clingo_tiers import (
+from nsl_bench.core.budget import Budget, Expired
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import WeightedExample
+from nsl_bench.logic.asp.ground_program import GroundProgram
+from nsl_bench.logic.las.bias.space import hypothesis_space
+from nsl_bench.logic.las.clingo_tiers import (
     conflict_driven,
     counterexamples,
     incumbent,
     one_shot,
     optimisation,
 )
-from nsl_bench.las.semantics import coverage
-from nsl_bench.las.semantics.coverage import Score
-from nsl_bench.las.semantics.explanation import explain
-from nsl_bench.las.solver import solve
-from nsl_bench.las.tabular import tabular_tier
-from nsl_bench.las.task import LasTask, Tier
-from nsl_bench.types import WeightedExample
+from nsl_bench.logic.las.semantics import coverage
+from nsl_bench.logic.las.semantics.coverage import Score
+from nsl_bench.logic.las.semantics.explanation import explain
+from nsl_bench.logic.las.solver import solve
+from nsl_bench.logic.las.tabular import tabular_tier
+from nsl_bench.logic.las.task import LasTask, Tier
 
 PATHS = """
 node(1..4).

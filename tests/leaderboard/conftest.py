@@ -20,7 +20,7 @@ from nsl_bench.leaderboard.submission import write_submission
 from sealed import CONTESTS, LEARNER, TASK, Played, answer, by_rule, call, enter, right
 from sealed import resign as signed_again
 
-from nsl_bench import registry
+from nsl_bench.core import registry
 from nsl_bench.data.splits import symbolic_split
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import plan

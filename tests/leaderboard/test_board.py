@@ -25,8 +25,8 @@ from nsl_bench.leaderboard.site.scatter import Dot, scatter
 from nsl_bench.leaderboard.submission import PREDICTIONS, RUNS, write_submission
 from packed import edit_predictions, pack, unpacked
 
-from nsl_bench import registry
 from nsl_bench.cli import main
+from nsl_bench.core import registry
 from nsl_bench.learners.base import told_the_answer, version_of
 from nsl_bench.run.record import Record
 from nsl_bench.run.store import Store

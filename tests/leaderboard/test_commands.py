@@ -12,7 +12,7 @@ from packed import pack, unpacked
 
 import nsl_bench
 from nsl_bench.cli import main
-from nsl_bench.errors import UserError
+from nsl_bench.core.errors import UserError
 from nsl_bench.run.store import Store
 
 

@@ -17,7 +17,7 @@ from nsl_bench.leaderboard.scoring import score
 from nsl_bench.leaderboard.site import rundata
 from nsl_bench.leaderboard.submission import PREDICTIONS
 
-from nsl_bench.guarded.call import Ended
+from nsl_bench.logic.guarded.call import Ended
 
 Change = Callable[[Path], object]
 FILES = 2000

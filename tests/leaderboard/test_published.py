@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from nsl_bench.leaderboard import published
 
-from nsl_bench.errors import UserError
+from nsl_bench.core.errors import UserError
 
 ROOT = Path(__file__).parents[2]
 

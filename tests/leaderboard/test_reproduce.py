@@ -16,14 +16,14 @@ from nsl_bench.leaderboard.reasons import check_reason, misread
 from nsl_bench.leaderboard.reproduce import PRESETS, Figure, compare, grid, paper_atoms
 from nsl_bench.leaderboard.reproduced import summary, write_report
 
-from nsl_bench import registry
+from nsl_bench.core import registry
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import BLANK, Hypothesis
 from nsl_bench.data.splits import symbolic_split
-from nsl_bench.errors import UserError
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import Job
 from nsl_bench.run.store import Record, Store
 from nsl_bench.run.sweep import sweep
-from nsl_bench.types import BLANK, Hypothesis
 
 CARDS = Hypothesis(
     (

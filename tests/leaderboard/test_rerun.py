@@ -20,12 +20,12 @@ from nsl_bench.leaderboard.submission import MANIFEST, RUNS, write_submission
 from packed import COMMITTED
 from sealed import LEARNER, TASK, Played, call, edit, right
 
-from nsl_bench.errors import UserError
-from nsl_bench.isolation import kernel
+from nsl_bench.core.errors import UserError
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import plan
 from nsl_bench.run.store import Store
 from nsl_bench.run.sweep import sweep
+from nsl_bench.sandbox import kernel
 
 pytestmark = pytest.mark.skipif(not kernel.landlock_version(), reason="a sealed round needs Landlock")
 

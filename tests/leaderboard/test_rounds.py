@@ -30,9 +30,9 @@ from nsl_bench.leaderboard.submission import MANIFEST, PREDICTIONS, RUNS, digest
 from packed import edit_predictions, pack, unpacked
 from sealed import Played, call, edit, resign, right, still_open
 
-from nsl_bench.errors import UserError
-from nsl_bench.isolation import kernel
-from nsl_bench.sealing import commitment_of
+from nsl_bench.core.errors import UserError
+from nsl_bench.sandbox import kernel
+from nsl_bench.sandbox.sealing import commitment_of
 
 pytestmark = pytest.mark.skipif(not kernel.landlock_version(), reason="a sealed round needs Landlock")
 

@@ -11,8 +11,8 @@ import pytest
 from packed import unpacked
 from sealed import Played, answer, call, enter, right
 
-from nsl_bench import registry
-from nsl_bench.isolation import kernel
+from nsl_bench.core import registry
+from nsl_bench.sandbox import kernel
 
 pytestmark = pytest.mark.skipif(not kernel.landlock_version(), reason="a sealed round needs Landlock")
 

@@ -30,13 +30,13 @@ from nsl_bench.leaderboard.standing import Again, read_again
 from nsl_bench.leaderboard.submission import RUNS
 from sealed import TASK, Played, answer, by_rule, call, right, still_open
 
-from nsl_bench import registry
+from nsl_bench.core import registry
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import Part, Predictions
 from nsl_bench.data.splits import make_source, make_split, symbolic_split
-from nsl_bench.errors import UserError
-from nsl_bench.isolation import kernel
 from nsl_bench.learners import task_folders
 from nsl_bench.learners.view import View
-from nsl_bench.types import Part, Predictions
+from nsl_bench.sandbox import kernel
 
 pytestmark = pytest.mark.skipif(not kernel.landlock_version(), reason="a sealed round needs Landlock")
 

@@ -27,9 +27,9 @@ from nsl_bench.leaderboard.site.takeaway import CurvePicture, bibtex, draw_curve
 from nsl_bench.leaderboard.submission import MANIFEST, RUNS
 from packed import COMMITTED, pack, unpacked
 
-from nsl_bench import registry
+from nsl_bench.core import registry
+from nsl_bench.core.errors import UserError
 from nsl_bench.data.splits import symbolic_split
-from nsl_bench.errors import UserError
 from nsl_bench.report.tables import area_under_shift
 from nsl_bench.run.store import Store
 

@@ -21,7 +21,7 @@ from nsl_bench.leaderboard.site.build import build_site
 from nsl_bench.leaderboard.submission import MANIFEST, PREDICTIONS, RUNS, write_submission
 from packed import pack, unpacked
 
-from nsl_bench.errors import UserError
+from nsl_bench.core.errors import UserError
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import plan
 from nsl_bench.run.store import Store

@@ -25,7 +25,7 @@ from nsl_bench.leaderboard.scoring import score
 from nsl_bench.leaderboard.submission import MANIFEST, PREDICTIONS, RUNS, write_submission
 from packed import pack, unpacked
 
-from nsl_bench.errors import UserError
+from nsl_bench.core.errors import UserError
 from nsl_bench.run.store import Store
 
 Change = Callable[[Path], object]

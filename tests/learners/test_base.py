@@ -5,11 +5,11 @@ import functools
 import numpy as np
 import pytest
 
-from nsl_bench import registry
-from nsl_bench.errors import UserError
+from nsl_bench.core import registry
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import AMBIGUOUS, UNDECIDED, Hypothesis
 from nsl_bench.learners.base import hypothesis_of, labels_of, probabilities_of, track_of
 from nsl_bench.testing.toy import patches, view
-from nsl_bench.types import AMBIGUOUS, UNDECIDED, Hypothesis
 
 N = 60
 

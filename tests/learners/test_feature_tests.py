@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nsl_bench import registry
-from nsl_bench.errors import UserError
-from nsl_bench.inference.crisp import crisp_labels, derived
-from nsl_bench.isolation.host import IsolatedLearner
-from nsl_bench.isolation.limits import Limits
+from nsl_bench.core import registry
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import BLANK, Predictions, Split
 from nsl_bench.learners.asp_rules import decision_list
 from nsl_bench.learners.feature_tests import FeatureTests
 from nsl_bench.learners.view import TrackError, View
+from nsl_bench.logic.inference.crisp import crisp_labels, derived
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import plan
+from nsl_bench.sandbox.host import IsolatedLearner
+from nsl_bench.sandbox.limits import Limits
 from nsl_bench.testing.toy import patches, view
-from nsl_bench.types import BLANK, Predictions, Split
 
 TASKS = (
     *("follow_suit", "crop_yield", "eleusis", "zoo", "uci", "indoor_scene", "sudoku_4x4"),

@@ -9,20 +9,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nsl_bench import registry
-from nsl_bench.benchmark import Benchmark
-from nsl_bench.errors import NotApplicable, UserError
-from nsl_bench.inference.problog.engine import answer
-from nsl_bench.isolation.host import IsolatedLearner
-from nsl_bench.isolation.limits import Failure, Limits
+from nsl_bench.core import registry
+from nsl_bench.core.benchmark import Benchmark
+from nsl_bench.core.errors import NotApplicable, UserError
+from nsl_bench.core.types import Part, Predictions, Track
 from nsl_bench.learners.semantic_loss import SemanticLoss
 from nsl_bench.learners.truth_tables import likeliest, truth_tables
 from nsl_bench.learners.view import TrackError, View
+from nsl_bench.logic.inference.problog.engine import answer
 from nsl_bench.run.concepts import concept_metrics
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import plan
+from nsl_bench.sandbox.host import IsolatedLearner
+from nsl_bench.sandbox.limits import Failure, Limits
 from nsl_bench.testing.toy import PatchSource, patches, view
-from nsl_bench.types import Part, Predictions, Track
 
 LEARNER = """
 import numpy as np

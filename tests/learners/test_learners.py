@@ -6,14 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nsl_bench import registry
-from nsl_bench.benchmark import Benchmark
-from nsl_bench.errors import NotApplicable, UserError
+from nsl_bench.core import registry
+from nsl_bench.core.benchmark import Benchmark
+from nsl_bench.core.errors import NotApplicable, UserError
+from nsl_bench.core.types import Split
 from nsl_bench.learners.base import hypothesis_of, labels_of, probabilities_of
 from nsl_bench.learners.vit import ViT
 from nsl_bench.testing import LearnerTests
 from nsl_bench.testing.toy import Patches, PatchSource, patches, view
-from nsl_bench.types import Split
 
 
 class TestMajority(LearnerTests):

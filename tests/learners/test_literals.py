@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from nsl_bench import registry
-from nsl_bench.errors import UserError
-from nsl_bench.inference.crisp import crisp_labels, derived
+from nsl_bench.core import registry
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import LabelSpace, Split
 from nsl_bench.learners.asp_rules import (
     Conjunction,
     additive,
@@ -23,9 +23,9 @@ from nsl_bench.learners.asp_rules import (
 )
 from nsl_bench.learners.literals import Literals, literals_of
 from nsl_bench.learners.view import TrackError
+from nsl_bench.logic.inference.crisp import crisp_labels, derived
 from nsl_bench.run.true_rule import is_true_rule
 from nsl_bench.testing.toy import patches, view
-from nsl_bench.types import LabelSpace, Split
 
 TASKS = ("follow_suit", "crop_yield", "eleusis", "zoo", "uci", "indoor_scene")
 

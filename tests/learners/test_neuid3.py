@@ -16,14 +16,14 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import save_file
 
-from nsl_bench import registry
+from nsl_bench.core import registry
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import Predictions
 from nsl_bench.data.splits import make_source, make_split
-from nsl_bench.errors import UserError
-from nsl_bench.isolation.sandbox import files_named
 from nsl_bench.learners.base import hypothesis_of, labels_of, probabilities_of, track_of
-from nsl_bench.learners.neuid3.induction import entropy, gains, held_out_gain
-from nsl_bench.learners.neuid3.learner import NeuID3
-from nsl_bench.learners.neuid3.networks import (
+from nsl_bench.learners.papers.neuid3.induction import entropy, gains, held_out_gain
+from nsl_bench.learners.papers.neuid3.learner import NeuID3
+from nsl_bench.learners.papers.neuid3.networks import (
     Batch,
     Examples,
     Networks,
@@ -31,15 +31,15 @@ from nsl_bench.learners.neuid3.networks import (
     class_weights,
     cross_entropy,
 )
-from nsl_bench.learners.neuid3.questions import Data, Fact
-from nsl_bench.learners.neuid3.saved import load_tests
-from nsl_bench.learners.neuid3.tests import CLASSES, NeuralTest, neural_tests
-from nsl_bench.learners.neuid3.tree import Node, answer, branches, nodes
+from nsl_bench.learners.papers.neuid3.questions import Data, Fact
+from nsl_bench.learners.papers.neuid3.saved import load_tests
+from nsl_bench.learners.papers.neuid3.tests import CLASSES, NeuralTest, neural_tests
+from nsl_bench.learners.papers.neuid3.tree import Node, answer, branches, nodes
 from nsl_bench.learners.view import View
 from nsl_bench.run.true_rule import is_true_rule
+from nsl_bench.sandbox.sandbox import files_named
 from nsl_bench.testing import LearnerTests
 from nsl_bench.testing.toy import patches, view
-from nsl_bench.types import Predictions
 
 SUITS = "eleusis:concept=suit_order"
 
@@ -392,7 +392,7 @@ def test_the_held_out_gain_is_the_fall_of_the_log_loss() -> None:
 
 def test_tests_start_as_they_were_left_at_the_parent(monkeypatch: pytest.MonkeyPatch) -> None:
     """`T := train_tests(E, T, N)` of algorithm 1: what is trained at a node goes on in both children."""
-    from nsl_bench.learners.neuid3 import induction
+    from nsl_bench.learners.papers.neuid3 import induction
 
     started: list[tuple[set[str], float]] = []
 

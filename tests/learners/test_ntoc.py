@@ -9,18 +9,18 @@ import pytest
 import torch
 from nsl_bench.generators.tasks import hanoi
 
-from nsl_bench import registry
+from nsl_bench.core import registry
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import Predictions
 from nsl_bench.data.splits import make_source, make_split, symbolic_split
-from nsl_bench.errors import UserError
-from nsl_bench.inference.crisp import crisp_labels
 from nsl_bench.learners import perceivers
 from nsl_bench.learners.base import hypothesis_of
-from nsl_bench.learners.ntoc.circuit import TableCircuit, Traces, ends, literals
-from nsl_bench.learners.ntoc.learner import NTOC
-from nsl_bench.learners.ntoc.rules import program
+from nsl_bench.learners.papers.ntoc.circuit import TableCircuit, Traces, ends, literals
+from nsl_bench.learners.papers.ntoc.learner import NTOC
+from nsl_bench.learners.papers.ntoc.rules import program
 from nsl_bench.learners.view import TrackError, View
+from nsl_bench.logic.inference.crisp import crisp_labels
 from nsl_bench.testing import LearnerTests
-from nsl_bench.types import Predictions
 
 
 class TestNTOC(LearnerTests):

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 import torch
 
-from nsl_bench import registry
+from nsl_bench.core import registry
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import Predictions
 from nsl_bench.data.splits import symbolic_split
-from nsl_bench.errors import UserError
-from nsl_bench.learners.ntoc.circuit import Traces, ends, literals
-from nsl_bench.learners.ntoc.learner import NTOC
-from nsl_bench.learners.ntoc.search import (
+from nsl_bench.learners.papers.ntoc.circuit import Traces, ends, literals
+from nsl_bench.learners.papers.ntoc.learner import NTOC
+from nsl_bench.learners.papers.ntoc.search import (
     Facts,
     Found,
     Product,
@@ -29,7 +30,6 @@ from nsl_bench.learners.ntoc.search import (
 )
 from nsl_bench.learners.view import View
 from nsl_bench.testing import LearnerTests
-from nsl_bench.types import Predictions
 
 VALUES, MEMORY, ANSWERS = (3, 2), 2, 3
 

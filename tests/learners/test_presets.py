@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
-from nsl_bench import registry
-from nsl_bench.errors import UserError
+from nsl_bench.core import registry
+from nsl_bench.core.errors import UserError
 from nsl_bench.learners.base import hypothesis_of
 from nsl_bench.learners.cnn_lstm_module import SequenceNetwork
 from nsl_bench.testing import LearnerTests

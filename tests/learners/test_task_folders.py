@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from nsl_bench.core.types import Track
 from nsl_bench.learners.base import InvalidOutput
 from nsl_bench.learners.folder_formats import Format
 from nsl_bench.learners.task_folders import read_predictions, read_rules, write
 from nsl_bench.testing.toy import Patches, PatchSource, patches, view
-from nsl_bench.types import Track
 
 IDS = [f"test-{i}" for i in range(6)]
 NAMES = ("same", "differ")

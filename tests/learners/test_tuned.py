@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from nsl_bench import registry
-from nsl_bench.code_files import code_key
-from nsl_bench.errors import UserError
-from nsl_bench.isolation.host import IsolatedLearner, about
-from nsl_bench.isolation.limits import Limits
+from nsl_bench.core import registry
+from nsl_bench.core.code_files import code_key
+from nsl_bench.core.errors import UserError
 from nsl_bench.learners.base import takes_validation
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import plan
 from nsl_bench.run.record import Record
+from nsl_bench.sandbox.host import IsolatedLearner, about
+from nsl_bench.sandbox.limits import Limits
 
 
 def record_of(learner: str, limits: Limits | None, *, symbolic: bool = True) -> Record:

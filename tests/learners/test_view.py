@@ -3,10 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nsl_bench.errors import UserError
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import BLANK, Track
 from nsl_bench.learners.view import TrackError, View
 from nsl_bench.testing.toy import Negative, Patches, PatchSource, patches, view
-from nsl_bench.types import BLANK, Track
 
 TRACKS: tuple[Track, ...] = (
     "symbolic",

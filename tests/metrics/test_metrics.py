@@ -7,9 +7,9 @@ from importlib.metadata import EntryPoint
 import numpy as np
 import pytest
 
-from nsl_bench import metrics
-from nsl_bench.errors import UserError
-from nsl_bench.metrics import METRICS, Answers, Metric, compute
+from nsl_bench.core import metrics
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.metrics import METRICS, Answers, Metric, compute
 
 LABELS = np.array([0, 1, 1, 0])
 PREDICTED = np.array([0, 1, 0, -1])
@@ -92,7 +92,7 @@ WRONG = "kappa"
 
 
 def added(monkeypatch: pytest.MonkeyPatch, *names: str) -> metrics._Metrics:
-    points = [EntryPoint("standard", "nsl_bench.metrics.standard:METRICS", metrics.GROUP)]
+    points = [EntryPoint("standard", "nsl_bench.core.metrics.standard:METRICS", metrics.GROUP)]
     points += [EntryPoint(f"x{k}", f"{__name__}:{name}", metrics.GROUP) for k, name in enumerate(names)]
     monkeypatch.setattr(metrics, "entry_points", lambda group: points)
     return metrics._Metrics()

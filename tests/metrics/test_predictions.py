@@ -7,8 +7,13 @@ import re
 import numpy as np
 import pytest
 
-from nsl_bench.metrics import predictions as metrics
-from nsl_bench.metrics.predictions import accuracy, brier_score, calibration_error, probabilistic_accuracy
+from nsl_bench.core.metrics import predictions as metrics
+from nsl_bench.core.metrics.predictions import (
+    accuracy,
+    brier_score,
+    calibration_error,
+    probabilistic_accuracy,
+)
 
 
 def test_accuracy_counts_undecided_and_ambiguous_as_wrong() -> None:

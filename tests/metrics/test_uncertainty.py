@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import f1_score, roc_auc_score, roc_curve
 
-from nsl_bench.metrics.predictions import f1_scores, macro_f1
-from nsl_bench.metrics.uncertainty import aurc, detection_auroc, fpr_at_95, least_confidence
+from nsl_bench.core.metrics.predictions import f1_scores, macro_f1
+from nsl_bench.core.metrics.uncertainty import aurc, detection_auroc, fpr_at_95, least_confidence
 
 pairs = st.lists(st.tuples(st.integers(0, 3), st.booleans()), min_size=1, max_size=6)
 many = st.lists(st.tuples(st.integers(0, 9), st.booleans()), min_size=2, max_size=60)

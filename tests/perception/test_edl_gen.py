@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from nsl_bench import registry
-from nsl_bench.errors import UserError
+from nsl_bench.core import registry
+from nsl_bench.core.errors import UserError
 from nsl_bench.perception.network import Validation
 from nsl_bench.perception.networks.edl_gen import EDLGen, best_scale, loss, total_evidence
 from nsl_bench.perception.networks.edl_gen_fakes import Generative, Shape

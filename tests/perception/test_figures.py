@@ -7,9 +7,9 @@ import pytest
 from click.testing import CliRunner
 from PIL import Image
 
-from nsl_bench import cache
 from nsl_bench.cli.networks import command
-from nsl_bench.metrics.predictions import calibration_error
+from nsl_bench.core import cache
+from nsl_bench.core.metrics.predictions import calibration_error
 from nsl_bench.perception import trained_networks
 from nsl_bench.perception.figures import BINS, figures, histogram
 from nsl_bench.testing.toy import Negative, Patches, PatchSource

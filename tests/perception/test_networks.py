@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nsl_bench import registry
-from nsl_bench.errors import UserError
+from nsl_bench.core import registry
+from nsl_bench.core.errors import UserError
 from nsl_bench.perception import trained_networks, training
 from nsl_bench.perception.images import resize
 from nsl_bench.perception.networks.edl_gen import EDLGen

@@ -11,14 +11,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from nsl_bench import cache
+from nsl_bench.core import cache
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import BLANK
+from nsl_bench.core.workers import spread
 from nsl_bench.data.content import image_digest
-from nsl_bench.errors import UserError
 from nsl_bench.perception import predict, trained_networks
 from nsl_bench.perception.network import Network
 from nsl_bench.testing.toy import Negative, Patches, PatchSource, patches
-from nsl_bench.types import BLANK
-from nsl_bench.workers import spread
 
 SPEC = "softmax:epochs=12,dense=16"
 
@@ -195,7 +195,7 @@ def test_several_processes_render_the_same(network: Network, monkeypatch: pytest
 ADD = """
 import sys
 import numpy as np
-from nsl_bench import cache
+from nsl_bench.core import cache
 from nsl_bench.perception import predict
 
 table = predict._Table("digests", "digest", np.dtype(np.uint8), 16)

@@ -7,7 +7,7 @@ import pytest
 import torch
 from safetensors.torch import save_file
 
-from nsl_bench.errors import UserError
+from nsl_bench.core.errors import UserError
 from nsl_bench.perception import trained_networks
 from nsl_bench.perception.networks.sasr import SASR, _nearest
 from nsl_bench.perception.networks.sasr_module import SceneSizes

@@ -14,9 +14,9 @@ from safetensors.numpy import save_file as save
 from safetensors.torch import save_file
 from torchvision.models import get_model
 
-from nsl_bench import cache, registry
+from nsl_bench.core import cache, registry
+from nsl_bench.core.errors import UserError
 from nsl_bench.data.splits import make_source
-from nsl_bench.errors import UserError
 from nsl_bench.perception import trained_networks as library
 from nsl_bench.perception import training
 from nsl_bench.perception.checkpoint import Checkpoint

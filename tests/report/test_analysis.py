@@ -9,13 +9,13 @@ import pandas as pd
 import pytest
 
 from nsl_bench.api.results import Results
-from nsl_bench.errors import UserError
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import Hypothesis
 from nsl_bench.report import analysis
 from nsl_bench.report.reliability import draw_reliability
 from nsl_bench.run.job import Job
 from nsl_bench.run.record import Record
 from nsl_bench.run.store import Store
-from nsl_bench.types import Hypothesis
 
 
 @pytest.fixture

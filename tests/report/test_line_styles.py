@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-from nsl_bench import registry
+from nsl_bench.core import registry
 from nsl_bench.report.line_styles import (
     COLOURS,
     DASHES,

@@ -10,8 +10,8 @@ from types import ModuleType
 
 import pytest
 
-from nsl_bench.errors import UserError
-from nsl_bench.las import LasTask, solve
+from nsl_bench.core.errors import UserError
+from nsl_bench.logic.las import LasTask, solve
 
 BIAS = """max_vars(3). max_body(2).
 head_pred(gp,2). body_pred(par,2). type(gp,(p,p)). type(par,(p,p)).

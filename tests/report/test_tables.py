@@ -17,7 +17,7 @@ from matplotlib.axes import Axes
 from PIL import Image
 
 from nsl_bench.api.results import Results
-from nsl_bench.errors import UserError
+from nsl_bench.core.errors import UserError
 from nsl_bench.report.curves import draw
 from nsl_bench.report.intervals import intervals
 from nsl_bench.report.ordering import in_order

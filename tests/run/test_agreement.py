@@ -7,16 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nsl_bench import registry
-from nsl_bench.benchmark import Benchmark
-from nsl_bench.inference.crisp import crisp_labels
-from nsl_bench.isolation.limits import Limits
+from nsl_bench.core import registry
+from nsl_bench.core.benchmark import Benchmark
+from nsl_bench.core.types import Hypothesis, one_hot
 from nsl_bench.learners.base import About
 from nsl_bench.learners.view import View
+from nsl_bench.logic.inference.crisp import crisp_labels
 from nsl_bench.run.agreement import BOUND
 from nsl_bench.run.evaluate import Bench, Outcome
 from nsl_bench.run.job import plan
-from nsl_bench.types import Hypothesis, one_hot
+from nsl_bench.sandbox.limits import Limits
 
 
 class Answers:

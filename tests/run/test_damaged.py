@@ -15,9 +15,9 @@ from damage import damaged
 from guarded_calls import aborts
 
 from nsl_bench.cli import main
-from nsl_bench.errors import UserError
-from nsl_bench.guarded import call
-from nsl_bench.guarded.call import Ended
+from nsl_bench.core.errors import UserError
+from nsl_bench.logic.guarded import call
+from nsl_bench.logic.guarded.call import Ended
 from nsl_bench.run import stored
 from nsl_bench.run.store import NoPredictions, Store
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from nsl_bench.errors import UserError
+from nsl_bench.core.errors import UserError
 from nsl_bench.learners.base import About
 from nsl_bench.learners.majority import Majority
 from nsl_bench.run.dials import Dials, combinations

@@ -10,8 +10,6 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from nsl_bench.isolation.host import IsolatedLearner
-from nsl_bench.isolation.limits import Limits
 from nsl_bench.learners.base import About
 from nsl_bench.learners.command import spec_of
 from nsl_bench.learners.view import View
@@ -19,6 +17,8 @@ from nsl_bench.run import effort
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import plan
 from nsl_bench.run.measuring import _answers
+from nsl_bench.sandbox.host import IsolatedLearner
+from nsl_bench.sandbox.limits import Limits
 from nsl_bench.testing.toy import patches, view
 
 WORKER = """

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from nsl_bench import registry
+from nsl_bench.core import registry
+from nsl_bench.core.types import BLANK, Hypothesis, Predictions
 from nsl_bench.run.error_analysis import CAUSES, analyse_errors, perceived
 from nsl_bench.testing.toy import Patches, patches
-from nsl_bench.types import BLANK, Hypothesis, Predictions
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +31,7 @@ def seen(split, rng: np.random.Generator) -> Predictions:
 
 
 def answers(rule: str, split, predictions: Predictions):
-    from nsl_bench.inference.crisp import crisp_labels
+    from nsl_bench.logic.inference.crisp import crisp_labels
 
     task = Patches()
     found = {}

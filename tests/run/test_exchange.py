@@ -9,12 +9,12 @@ import pytest
 from click.testing import CliRunner
 
 from nsl_bench.cli import main
+from nsl_bench.core.types import Track
 from nsl_bench.learners.base import About
 from nsl_bench.learners.ffnsl import FFNSL
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.exchange import export
 from nsl_bench.run.job import plan
-from nsl_bench.types import Track
 
 
 @pytest.mark.parametrize("task", ["zoo", "sudoku_4x4", "follow_suit"])

@@ -18,8 +18,7 @@ from typing import Any
 
 import pytest
 
-from nsl_bench.errors import UserError
-from nsl_bench.isolation.limits import Limits
+from nsl_bench.core.errors import UserError
 from nsl_bench.run.claims import Claims
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import plan
@@ -27,6 +26,7 @@ from nsl_bench.run.processes import Groups, identity, run_on_dask
 from nsl_bench.run.record import Record
 from nsl_bench.run.store import Store
 from nsl_bench.run.sweep import Executor, SchedulerLost, Tally, sweep
+from nsl_bench.sandbox.limits import Limits
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="learners are isolated on POSIX systems")
 

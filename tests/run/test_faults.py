@@ -218,9 +218,7 @@ def test_the_process_that_starts_learners_is_killed(sweep: Make) -> None:
     one = sweep(8)
     process = one.start()
     family = psutil.Process(process.pid).children(recursive=True)
-    starters = [
-        c for c in family if "nsl_bench.isolation.fork_server_process" in words_of(c) and c.ppid() != 1
-    ]
+    starters = [c for c in family if "nsl_bench.sandbox.fork_server_process" in words_of(c) and c.ppid() != 1]
     assert starters
     for starter in starters:
         starter.kill()

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from nsl_bench.isolation.limits import Limits
 from nsl_bench.run.dials import combinations
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.fits import in_order
@@ -17,6 +16,7 @@ from nsl_bench.run.job import Job, plan
 from nsl_bench.run.record import Record
 from nsl_bench.run.store import Store
 from nsl_bench.run.sweep import Executor, sweep
+from nsl_bench.sandbox.limits import Limits
 
 LEARNERS = ("nsl:time_limit=20", "random_forest:trees=5", "fcn:epochs=1", "tuned:random_forest,trials=2")
 COSTS = ("_time", "peak_memory")

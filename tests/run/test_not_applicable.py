@@ -11,14 +11,14 @@ from click.testing import CliRunner
 import nsl_bench
 from nsl_bench.api.evaluation import Options
 from nsl_bench.cli.report import command as report_command
-from nsl_bench.isolation.limits import Limits
 from nsl_bench.run.check import check
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import plan
+from nsl_bench.sandbox.limits import Limits
 
 LIMITS = Limits(time=240)
 DECLINES = """
-from nsl_bench.errors import NotApplicable
+from nsl_bench.core.errors import NotApplicable
 class Declines:
     def fit(self, train):
         raise NotApplicable("Declines takes sequences only.")

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from nsl_bench.cli import main
-from nsl_bench.errors import UserError
+from nsl_bench.core.errors import UserError
 from nsl_bench.run.job import plan
 from nsl_bench.run.plan import Grid, jobs_of, read, write
 

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from nsl_bench.cli import main
-from nsl_bench.errors import UserError
+from nsl_bench.core.errors import UserError
 from nsl_bench.run.exchange import jobs_in
 from nsl_bench.run.record import SCHEMA_FILE, Record, published_schema
 from nsl_bench.run.store import Store

@@ -10,18 +10,18 @@ import pandas as pd
 import parity
 import pytest
 
+from nsl_bench.core.types import Predictions
 from nsl_bench.data.splits import make_source, make_split
-from nsl_bench.inference.engines import Exact
-from nsl_bench.inference.query import Query
-from nsl_bench.isolation.limits import Limits
 from nsl_bench.learners.base import About
 from nsl_bench.learners.d2k import weighted_examples
+from nsl_bench.learners.queries import query_of
 from nsl_bench.learners.view import View
+from nsl_bench.logic.inference.engines import Exact
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.exchange import export, score
 from nsl_bench.run.job import plan
 from nsl_bench.run.true_rule import example_quality
-from nsl_bench.types import Predictions
+from nsl_bench.sandbox.limits import Limits
 
 TASK = "parity"
 ABOUT = About("symbolic", "")
@@ -106,7 +106,7 @@ def test_probabilities_of_a_step_depend_on_earlier_images() -> None:
 
 
 def test_a_query_has_the_slots_of_all_steps() -> None:
-    query = Query.of(parity.Parity(), [parity.Parity.true_rule], steps=2)
+    query = query_of(parity.Parity(), [parity.Parity.true_rule], steps=2)
     assert query.choices == ((("bit(1,0)",), ("bit(1,1)",)), (("bit(2,0)",), ("bit(2,1)",)))
     half = np.full((1, 2, 2), 0.5, np.float32)
     answer = Exact()(query, half, [("now(2)", "start(1,0)")])

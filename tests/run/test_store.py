@@ -16,14 +16,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nsl_bench.errors import UserError
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import STATUSES, Hypothesis
 from nsl_bench.report.tables import render
 from nsl_bench.run import store as store_module
 from nsl_bench.run.concepts import read_concepts
 from nsl_bench.run.job import Job
 from nsl_bench.run.record import SCHEMA, SCHEMA_FILE
 from nsl_bench.run.store import Record, Store
-from nsl_bench.types import STATUSES, Hypothesis
 
 FIXTURES = Path(__file__).parent / "fixtures"
 
@@ -161,7 +161,7 @@ def test_a_run_that_is_done_again_during_a_compaction_keeps_its_predictions(
 def test_a_full_disk_loses_nothing_that_was_recorded(tmp_path: Path) -> None:
     code = (
         "import resource, signal, sys\nfrom pathlib import Path\n"
-        "from nsl_bench.errors import UserError\nfrom nsl_bench.run.store import Record, Store\n"
+        "from nsl_bench.core.errors import UserError\nfrom nsl_bench.run.store import Record, Store\n"
         "from nsl_bench.run.job import Job\n"
         "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (10000, 10000))\n"

@@ -10,16 +10,16 @@ import numpy as np
 import pytest
 from nsl_bench.generators.tasks.eleusis import Eleusis
 from nsl_bench.generators.tasks.follow_suit import FollowSuit
-from nsl_bench.generators.tasks.sudoku import sudoku_4x4, sudoku_9x9
+from nsl_bench.generators.tasks.sudoku_folds import sudoku_4x4, sudoku_9x9
 
 import nsl_bench
-from nsl_bench import registry
 from nsl_bench.api.evaluation import Options
-from nsl_bench.errors import UserError
+from nsl_bench.core import registry
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import BLANK
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import Job, plan
 from nsl_bench.run.structure import changed_sizes, covering, member_of, with_concepts
-from nsl_bench.types import BLANK
 
 
 def jobs(task: str, learner: str, *tested: str, **more: Any) -> list[Job]:

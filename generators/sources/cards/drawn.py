@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.types import ConceptSpace
+from nsl_bench.core.types import ConceptSpace
 
 from . import comic, noir, standard
 from .ink import Canvas, Colour, rounded_box

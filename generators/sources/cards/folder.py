@@ -18,11 +18,11 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from nsl_bench import registry
-from nsl_bench.errors import UserError, did_you_mean, unknown
-from nsl_bench.pictures import in_bytes, opened, upright
-from nsl_bench.shift import STANDARD
-from nsl_bench.types import ConceptSpace
+from nsl_bench.core import registry
+from nsl_bench.core.errors import UserError, did_you_mean, unknown
+from nsl_bench.core.pictures import in_bytes, opened, upright
+from nsl_bench.core.shift import STANDARD
+from nsl_bench.core.types import ConceptSpace
 
 from ..class_folders import ENDINGS, hidden, subfolders
 from .names import ADVERSARIAL, CARDS, RANKS, SUITS

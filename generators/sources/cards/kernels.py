@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.compiling import numba as nb
+from nsl_bench.core.compiling import numba as nb
 
 __all__ = ["lay", "lay_plain", "pack", "shade"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nsl_bench.types import ConceptSpace
+from nsl_bench.core.types import ConceptSpace
 
 __all__ = ["ADVERSARIAL", "CARDS", "CARD_SPACE", "COURTS", "RANKS", "SUITS", "split_name"]
 

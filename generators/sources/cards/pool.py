@@ -16,10 +16,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.errors import UserError
-from nsl_bench.seeding import stable_hash
-from nsl_bench.source import ImageSource
-from nsl_bench.types import ConceptSpace, PoolPart
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.seeding import stable_hash
+from nsl_bench.core.source import ImageSource
+from nsl_bench.core.types import ConceptSpace, PoolPart
 
 from ...keyed_random import uniforms
 from .augment import draw_augmentation

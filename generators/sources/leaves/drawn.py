@@ -11,7 +11,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.types import ConceptSpace
+from nsl_bench.core.types import ConceptSpace
 
 from ...keyed_random import Dice
 from ..drawn_pool import DrawnPool

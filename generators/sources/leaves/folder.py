@@ -12,8 +12,8 @@ import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from nsl_bench.errors import UserError, did_you_mean
-from nsl_bench.types import ConceptSpace, PoolPart
+from nsl_bench.core.errors import UserError, did_you_mean
+from nsl_bench.core.types import ConceptSpace, PoolPart
 
 from ..class_folders import Layout, by_folders
 from ..image_folder import FolderPool, Grey

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from nsl_bench.types import ConceptSpace
+from nsl_bench.core.types import ConceptSpace
 
 __all__ = ["BACKGROUND", "CROPS", "CROP_SPACE", "DISEASES", "DISEASE_OF", "SPECIES", "SPECIES_OF"]
 

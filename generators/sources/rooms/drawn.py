@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.types import ConceptSpace, PoolPart
+from nsl_bench.core.types import ConceptSpace, PoolPart
 
 from ...keyed_random import Dice
 from ..drawn_pool import DrawnPool

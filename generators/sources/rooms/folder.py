@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from nsl_bench.errors import UserError, did_you_mean, unknown
-from nsl_bench.files import read
-from nsl_bench.types import ConceptSpace, PoolPart
+from nsl_bench.core.errors import UserError, did_you_mean, unknown
+from nsl_bench.core.files import read
+from nsl_bench.core.types import ConceptSpace, PoolPart
 
 from ..class_folders import Layout, by_folders, class_roots, classes_in, divide, subfolders
 from ..image_folder import FolderPool, Grey

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from nsl_bench.types import ConceptSpace
+from nsl_bench.core.types import ConceptSpace
 
 __all__ = ["SCENES", "SCENE_SPACE", "SUPER_CLASSES", "SUPER_CLASS_OF"]
 

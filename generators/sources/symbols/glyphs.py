@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-from nsl_bench.errors import UserError
-from nsl_bench.types import PoolPart
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import PoolPart
 
 from ...keyed_random import Dice, permutation
 from ..digits import Digits, Mnist, idx_file, read_glyphs, scale_up, sklearn_digits

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nsl_bench.types import ConceptSpace
+from nsl_bench.core.types import ConceptSpace
 
 __all__ = ["COLOURS", "LETTERS", "SUITS", "colour_of", "rank_of", "symbols"]
 

@@ -11,9 +11,9 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.errors import UserError
-from nsl_bench.source import ImageSource
-from nsl_bench.types import ConceptSpace, PoolPart
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.source import ImageSource
+from nsl_bench.core.types import ConceptSpace, PoolPart
 
 from .glyphs import DrawnLetters, EmnistLetters, Glyphs, MnistRanks, SklearnRanks
 from .letters import SIDE

@@ -9,10 +9,10 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench import registry
-from nsl_bench.errors import UserError
+from nsl_bench.core import registry
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.registry import Spec
 from nsl_bench.perception.network import Network, Renderer, check_header
-from nsl_bench.registry import Spec
 
 __all__ = ["MetaNetwork"]
 

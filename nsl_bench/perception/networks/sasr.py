@@ -13,8 +13,8 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench import cache
-from nsl_bench.errors import UserError
+from nsl_bench.core import cache
+from nsl_bench.core.errors import UserError
 from nsl_bench.perception import training
 from nsl_bench.perception.classifier import ImageClassifier, blank, check_counts, chosen_precision
 from nsl_bench.perception.images import collect

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from nsl_bench.errors import UserError
+from nsl_bench.core.errors import UserError
 
 __all__ = ["Architecture", "Kind", "card_shaped", "is_small", "quick_size"]
 

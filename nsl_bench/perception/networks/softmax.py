@@ -12,7 +12,7 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.errors import UserError
+from nsl_bench.core.errors import UserError
 from nsl_bench.perception import training
 from nsl_bench.perception.classifier import ImageClassifier, check_counts, chosen_precision
 from nsl_bench.perception.images import collect

@@ -8,8 +8,8 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
+from nsl_bench.core.errors import UserError
 from nsl_bench.data.images import chunks
-from nsl_bench.errors import UserError
 from nsl_bench.perception.classifier import softmax
 from nsl_bench.perception.network import Network, Renderer
 from nsl_bench.perception.networks.of_softmax import OfSoftmaxCNNs

@@ -1,0 +1,113 @@
+"""What several of the board's commands share: options, and words on progress."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import shlex
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+
+from nsl_bench.core.errors import UserError, did_you_mean
+from nsl_bench.core.tracks import Track
+
+__all__ = [
+    "BOARD",
+    "SUBMISSIONS",
+    "Choice",
+    "Progress",
+    "about_options",
+    "line",
+    "seconds",
+    "writing",
+]
+
+BOARD = click.option(
+    "--board",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="board.toml with the contests. Default: the built-in board.",
+)
+
+SUBMISSIONS = click.option(
+    "--submissions",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder of accepted submissions. Default: the built-in one.",
+)
+
+
+class Choice(click.Choice):  # type: ignore[type-arg]
+    """One of some names; a wrong one gets the name that was meant."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The name, if it is one of them."""
+        if value not in self.choices:
+            self.fail(f"Unknown value '{value}'.{did_you_mean(str(value), self.choices)}", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+TRACK = Choice(list(get_args(Track)))
+
+_ABOUT = [
+    click.option("--authors", default="", help="Authors, on one line."),
+    click.option("--description", default="", help="Description of the learner, in one paragraph."),
+    click.option("--url", default="", help="Address of the code or paper."),
+]
+
+
+def about_options(*, required: bool = True) -> Callable[[Any], Any]:
+    """Give a command the options of what the board says of a learner."""
+
+    def given(function: Any) -> Any:
+        for option in reversed(_ABOUT):
+            function = option(function)
+        licence = "Licence of the predictions and rules, e.g. CC-BY-4.0."
+        function = click.option("--licence", required=required, default=None, help=licence)(function)
+        return click.option(
+            "--name", required=required, default=None, help="Name of the learner on the board."
+        )(function)
+
+    return given
+
+
+def seconds(ctx: click.Context, param: click.Parameter, value: float) -> float:
+    """A number of seconds."""
+    if math.isnan(value):
+        raise click.BadParameter("must be a number of seconds; got nan.")
+    return value
+
+
+def line(*words: str | Path, **options: Path | str | None) -> str:
+    """A command line to be copied into a terminal; options that are None are left out."""
+    given = [word for name, value in options.items() if value is not None for word in (f"--{name}", value)]
+    texts = (
+        f"./{word}" if isinstance(word, Path) and str(word).startswith("-") else str(word)
+        for word in [*words, *given]
+    )
+    return shlex.join(["nsl-bench", *texts])
+
+
+@contextlib.contextmanager
+def writing(option: str, path: Path) -> Iterator[None]:
+    """What cannot be written in the block is the option's fault."""
+    try:
+        yield
+    except OSError as error:
+        raise UserError(f"{option}: {path} cannot be written: {error.strerror}.") from error
+
+
+class Progress:
+    """Says on standard error what is being done, at first and then every few seconds."""
+
+    _SECONDS = 5.0
+
+    def __init__(self) -> None:
+        self._said = float("-inf")
+
+    def __call__(self, sentence: str) -> None:
+        if time.monotonic() > self._said + self._SECONDS:
+            self._said = time.monotonic()
+            click.echo(sentence, err=True)

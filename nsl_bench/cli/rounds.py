@@ -1,0 +1,406 @@
+"""The commands of sealed rounds, and ``nsl-bench leaderboard rerun``."""
+
+from __future__ import annotations
+
+import itertools
+import secrets
+import tempfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from nsl_bench.cli import Command, problems_found
+from nsl_bench.cli.board_options import BOARD, SUBMISSIONS, TRACK, Progress, about_options, line
+from nsl_bench.cli.grid import data_seed_option, percentages
+from nsl_bench.cli.running import limit_options, limits_of, say
+from nsl_bench.core.errors import UserError
+from nsl_bench.leaderboard.interface import today
+
+if TYPE_CHECKING:
+    from nsl_bench.leaderboard.rounds.model import Round
+    from nsl_bench.sandbox.sealing import DataSeed
+
+__all__ = ["enter", "rerun", "reveal", "run_entry", "seal", "verify_round"]
+
+_DEVICE = click.option(
+    "--device", default="auto", show_default=True, help="Device for networks: auto, cpu or cuda."
+)
+_CONTEST = click.option(
+    "--contest", "names", multiple=True, help="Contest of the board. Repeatable. Default: all."
+)
+
+
+def _folder(help: str) -> Callable[[Any], Any]:
+    return click.option("--out", required=True, type=click.Path(file_okay=False, path_type=Path), help=help)
+
+
+@click.command(
+    cls=Command,
+    examples=[
+        "nsl-bench leaderboard seal autumn-2026 --data-seed-file ~/autumn.seed --out autumn-2026/",
+        "nsl-bench leaderboard seal quick --contest follow_suit --shares 0,50,90 --repeats 3 "
+        "--data-seed-file ~/quick.seed --out quick/",
+    ],
+)
+@click.argument("name")
+@click.option(
+    "--data-seed-file",
+    "seed_file",
+    required=True,
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="File to create for the secret seed. Anyone who reads it knows the answers.",
+)
+@_CONTEST
+@click.option(
+    "--shares",
+    "--percents",
+    "percents",
+    callback=percentages,
+    help="Shares of shifted examples, instead of those of the contests.",
+)
+@click.option(
+    "--repeats", type=click.IntRange(1, 1000), help="Number of train splits, instead of that of the contests."
+)
+@click.option(
+    "--network", default="softmax", show_default=True, help="Network whose probabilities entrants get."
+)
+@_DEVICE
+@_folder("Folder to create for entrants.")
+@BOARD
+def seal(
+    name: str,
+    seed_file: Path,
+    names: tuple[str, ...],
+    percents: list[float],
+    repeats: int | None,
+    network: str,
+    device: str,
+    out: Path,
+    board: Path | None,
+) -> None:
+    """Seal a round: draw a secret seed, publish its commitment, and create the entrants' package."""
+    from nsl_bench.leaderboard.contests import BOARD as OWN
+    from nsl_bench.leaderboard.contests import read_contests
+    from nsl_bench.leaderboard.rounds.model import folder_of
+    from nsl_bench.leaderboard.rounds.seal import Files, chosen
+    from nsl_bench.leaderboard.rounds.seal import seal as sealed
+
+    file = board or OWN
+    contests = chosen(read_contests(file), names, percents, repeats)
+    found = sealed(
+        name,
+        contests,
+        Files(file, seed_file, out),
+        network=network,
+        date=today(),
+        device=device,
+        heard=Progress(),
+    )
+    runs = sum(len(contest.cells) for contest in contests)
+    click.echo(f"The round {name} is sealed: {len(contests)} contests, {runs} runs.")
+    click.echo(f"Publish {folder_of(file) / name}.json (commitment {found.commitment[:12]}...) and {out}.")
+    reveals = line("leaderboard", "reveal", name, **{"data-seed-file": seed_file}, board=board)
+    click.echo(f"Keep {seed_file} secret until you reveal the round with: {reveals}")
+
+
+@click.command(
+    cls=Command,
+    examples=[
+        'nsl-bench leaderboard enter autumn-2026/ --name "My learner" --licence CC-BY-4.0 --out submission/',
+    ],
+)
+@click.argument("package", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@about_options()
+@click.option("--learner", help="Name of the learner in the runs. Default: --name.")
+@click.option(
+    "--track",
+    type=TRACK,
+    default="pretrained",
+    show_default=True,
+    help="Track (supervision) that the learner used.",
+)
+@_folder("Folder to create.")
+def enter(package: Path, out: Path, learner: str | None, **words: Any) -> None:
+    """Create a submission to a sealed round from the answers in the folders of PACKAGE.
+
+    Each folder has train and test examples. Put predictions.parquet beside them, and learned rules as
+    hypothesis.lp (docs/add-a-learner.md, "Predictions made elsewhere").
+    """
+    from nsl_bench.leaderboard.rounds.entry import enter as entered
+    from nsl_bench.leaderboard.submission import slug
+
+    name = learner or slug(words["name"])
+    manifest, counts = entered(package, out, {**words, "learner": name, "date": today()})
+    for contest, count in counts.items():
+        click.echo(f"{contest}: {count} runs")
+    click.echo(f"The submission of {manifest.name} to the round {manifest.round} is in {out}.")
+
+
+def _seed(found: Round, given: DataSeed | None, file: Path) -> DataSeed:
+    """The seed of a round: the given one, or the revealed one."""
+    from nsl_bench.sandbox.sealing import DataSeed
+
+    if given is not None:
+        return given
+    if not found.is_revealed:
+        raise UserError(f"The round {found.name} is not revealed yet; give its seed with --data-seed-file.")
+    return DataSeed(found.secret, file)
+
+
+@click.command(
+    "run-entry",
+    cls=Command,
+    examples=[
+        "nsl-bench leaderboard run-entry autumn-2026 --learner their.py:Learner --name Theirs --licence MIT "
+        "--data-seed-file ~/autumn.seed --out results/theirs --accept leaderboard/submissions",
+        "nsl-bench leaderboard run-entry autumn-2026 --learner ffnsl --out results/  # once it is revealed",
+    ],
+)
+@click.argument("round_name", metavar="NAME")
+@click.option("--learner", help="Learner: name, module:Class or file.py:Class.")
+@click.option("--learner-command", help="Learner as a command in any language, or TRACK=COMMAND.")
+@click.option("--network", default="", help="Perception network. Default: that of the round.")
+@click.option("--track", type=click.Choice(["own", "symbolic"]), default="own", show_default=True)
+@_CONTEST
+@about_options(required=False)
+@data_seed_option
+@limit_options
+@_DEVICE
+@click.option("--jobs", default=1, show_default=True, type=click.IntRange(1), help="Number of parallel runs.")
+@_folder("Results folder. An existing one is resumed.")
+@click.option(
+    "--accept",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder of accepted submissions. The entry is copied there.",
+)
+@BOARD
+def run_entry(round_name: str, out: Path, board: Path | None, **options: Any) -> int:
+    """Run a learner in the sandbox on the sealed data of the round NAME, and create a submission from it."""
+    from nsl_bench.leaderboard.accepted import SUBMISSIONS as ACCEPTED
+    from nsl_bench.leaderboard.contests import BOARD as OWN
+    from nsl_bench.leaderboard.rounds.entry import Learner, run_learner
+    from nsl_bench.leaderboard.rounds.model import folder_of, read_round
+    from nsl_bench.learners.command import spec_of
+    from nsl_bench.run.evaluate import Bench
+    from nsl_bench.run.store import Store
+    from nsl_bench.run.sweep import Executor
+    from nsl_bench.sandbox.host import about
+    from nsl_bench.sandbox.sealing import check_limits
+
+    file = board or OWN
+    found = read_round(round_name, file)
+    command, spec = options.pop("learner_command"), options.pop("learner")
+    if (command is None) == (spec is None):
+        raise UserError("Name the learner with --learner or --learner-command.")
+    given: DataSeed | None = options.pop("data_seed")
+    seed = _seed(found, given, folder_of(file) / f"{round_name}.json")
+    accept = options.pop("accept")
+    secret = [path for path in (out, given and given.file, accept, ACCEPTED) if path]
+    limits = check_limits(limits_of(options, secret))
+    network, symbolic = options.pop("network"), options.pop("track") == "symbolic"
+    learner = Learner(spec or spec_of(command), network, symbolic, options.pop("names"))
+    if accept is not None and found.is_revealed:
+        raise UserError(f"The round {round_name} is already revealed and takes no more entries.")
+    if len({value is None for value in (accept, options["name"], options["licence"])}) > 1:
+        raise UserError("--accept, --name and --licence must be given together.")
+    store = Store(out)
+    tally = run_learner(
+        found,
+        learner,
+        seed,
+        store,
+        Bench(options.pop("device"), limits=limits),
+        partial(about, limits=limits),
+        executor=Executor(options.pop("jobs")),
+        on_failure=say,
+    )
+    click.echo(f"{tally}; results in {out}.")
+    if accept is None:
+        return tally.exit_code
+    words = {**options, "learner": learner.spec, "date": today()}
+    return _take(found, store, accept, file, words)
+
+
+def _take(found: Round, store: Any, accept: Path, board: Path, words: dict[str, Any]) -> int:
+    """Make a submission of a learner's runs and take it; 1 if it cannot be taken."""
+    from nsl_bench.leaderboard.accepted import said_of, take, with_name
+    from nsl_bench.leaderboard.score_report import comment
+    from nsl_bench.leaderboard.scoring import score
+    from nsl_bench.leaderboard.submission import write_submission
+
+    with tempfile.TemporaryDirectory(prefix="nsl-bench-") as beside:
+        out = Path(beside, "submission")
+        write_submission(store, out, found.board_contests("code"), **words)
+        report = score(out, (), heard=Progress(), rounds=(found,), by="code")
+        if report.accepted:
+            report = with_name(report, accept)
+        click.echo(comment(report), nl=False)
+        if not report.accepted:
+            return 1
+        place = take(report, out, accept, "code", board)
+    click.echo(said_of(place), err=True)
+    return 0
+
+
+@click.command(
+    cls=Command,
+    examples=["nsl-bench leaderboard reveal autumn-2026 --data-seed-file ~/autumn.seed"],
+)
+@click.argument("name")
+@data_seed_option
+@SUBMISSIONS
+@BOARD
+def reveal(name: str, data_seed: DataSeed | None, submissions: Path | None, board: Path | None) -> int:
+    """Publish the seed of the round NAME, and score its entries.
+
+    Run the same command again to score entries without scores. Exit code 1 if an entry could not be scored.
+    """
+    from nsl_bench.leaderboard.accepted import SUBMISSIONS as ACCEPTED
+    from nsl_bench.leaderboard.contests import BOARD as OWN
+    from nsl_bench.leaderboard.rounds.model import folder_of, read_round
+    from nsl_bench.leaderboard.rounds.reveal import reveal as revealed
+    from nsl_bench.leaderboard.rounds.reveal import score_entries
+    from nsl_bench.leaderboard.safe_files import LIMITS
+
+    file = board or OWN
+    found = read_round(name, file)
+    seed = _seed(found, data_seed, folder_of(file) / f"{name}.json")
+    found = revealed(found, seed, file, today(), submissions or ACCEPTED)
+    click.echo(f"The round {name} is revealed: {len(found.entries)} entries.")
+    failed = 0
+    for entry, report in score_entries(found, submissions or ACCEPTED, LIMITS, Progress()):
+        failed += not report.accepted
+        what = f"{len(report.runs)} runs scored" if report.accepted else f"not scored: {report.problems[0]}"
+        click.echo(f"{entry.name} ({entry.by}): {what}")
+    check = line("leaderboard", "verify-round", name, submissions=submissions, board=board)
+    click.echo(f"Anyone can check it with: {check}")
+    return 1 if failed else 0
+
+
+@click.command(
+    "verify-round",
+    cls=Command,
+    examples=[
+        "nsl-bench leaderboard verify-round autumn-2026",
+        "nsl-bench leaderboard verify-round autumn-2026 --package autumn-2026/  # before it is revealed, too",
+        "nsl-bench leaderboard verify-round autumn-2026 --receipt mine.receipt.json",
+    ],
+)
+@click.argument("name")
+@SUBMISSIONS
+@click.option(
+    "--package",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Package that entrants received. Check that it matches the round's file.",
+)
+@click.option(
+    "--receipt",
+    "receipts",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Receipt of an entry, or an earlier copy of the round's file: check that no entry was added, "
+    "dropped, moved or altered since. Repeatable.",
+)
+@BOARD
+def verify_round(
+    name: str, submissions: Path | None, package: Path | None, receipts: tuple[Path, ...], board: Path | None
+) -> int:
+    """Check the revealed round NAME with public files only: commitment, data, entries and all scores.
+
+    Before the reveal, --package and --receipt can be checked.
+
+    Exit code 0 if no problems were found, 1 otherwise.
+    """
+    from nsl_bench.leaderboard.accepted import SUBMISSIONS as ACCEPTED
+    from nsl_bench.leaderboard.contests import BOARD as OWN
+    from nsl_bench.leaderboard.rounds.model import read_round
+    from nsl_bench.leaderboard.rounds.reveal import check_chain, check_package, check_receipt, verify
+    from nsl_bench.leaderboard.safe_files import LIMITS
+
+    found = read_round(name, board or OWN)
+    checks = [check_receipt(found, receipt) for receipt in receipts]
+    if package is not None:
+        checks.append(check_package(found, package))
+    if found.is_revealed or not checks:
+        checks.append(verify(found, submissions or ACCEPTED, LIMITS, Progress()))
+    elif receipts:
+        checks.append(iter([check_chain(found)]))
+    wrong = 0
+    for finding in itertools.chain(*checks):
+        wrong += bool(finding.wrong)
+        click.echo(finding)
+    click.echo(problems_found(wrong))
+    return 1 if wrong else 0
+
+
+_BETWEEN_PROCESSORS = 0.025
+"""The greatest difference of a metric in docs/results/processors.md."""
+
+
+@click.command(
+    cls=Command,
+    examples=[
+        "nsl-bench leaderboard rerun leaderboard/submissions/ffnsl --runs 5",
+        "nsl-bench leaderboard rerun submissions/theirs --learner their.py:Learner --runs 3 --seed 7",
+    ],
+)
+@click.argument("submission", type=click.Path(exists=True, file_okay=False, path_type=Path))
+@click.option(
+    "--runs", default=3, show_default=True, type=click.IntRange(1), help="Number of runs to repeat."
+)
+@click.option("--seed", type=click.IntRange(0), help="Seed of the sample. Default: unpredictable.")
+@click.option(
+    "--tolerance",
+    default=2 * _BETWEEN_PROCESSORS,
+    show_default=True,
+    type=click.FloatRange(0, 1),
+    help="Largest accepted difference of numbers, and of the share of labels that differ.",
+)
+@click.option(
+    "--learner", help="Learner to run instead of the submission's, e.g. the submitter's file.py:Class."
+)
+@limit_options
+@_DEVICE
+@BOARD
+def rerun(
+    submission: Path,
+    runs: int,
+    seed: int | None,
+    tolerance: float,
+    learner: str | None,
+    device: str,
+    board: Path | None,
+    **options: Any,
+) -> int:
+    """Repeat a random sample of the runs of an accepted SUBMISSION and compare the results.
+
+    The outcome is kept beside the scores and shown on the site. Exit code 1 if results differ.
+    """
+    from nsl_bench.leaderboard.accepted import SUBMISSIONS as ACCEPTED
+    from nsl_bench.leaderboard.contests import BOARD as OWN
+    from nsl_bench.leaderboard.contests import read_contests
+    from nsl_bench.leaderboard.rerun import Sample, again, write_again
+    from nsl_bench.leaderboard.rounds.model import read_rounds
+    from nsl_bench.run.evaluate import Bench
+    from nsl_bench.sandbox.host import about
+
+    limits = limits_of(options, [submission, ACCEPTED])
+    if limits is None:
+        raise UserError("Submitted learners run only in the sandbox; leave out --isolation none.")
+    file = board or OWN
+    found = again(
+        submission,
+        read_contests(file),
+        read_rounds(file),
+        Sample(runs, secrets.randbelow(1 << 32) if seed is None else seed, tolerance),
+        Bench(device, limits=limits),
+        partial(about, limits=limits),
+        learner=learner,
+        heard=Progress(),
+    )
+    write_again(found, submission)
+    click.echo(f"{'Verified' if found.same else 'Not verified'}: {found.told()}.")
+    return 0 if found.same else 1

@@ -1,0 +1,108 @@
+"""`ImageSource`, the base class of image sources: a pool of images for each concept.
+
+Each image exists once in the pool; examples refer to it by index. The pool has three disjoint parts: train
+images of networks, pool A for train sets of learners, and pool B for their test set. It can have several
+variants (decks): image ``i`` shows the same concept in every variant. Sources are found by name in the entry-
+point group ``nsl_bench.sources``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench.core.errors import UserError, unknown
+from nsl_bench.core.types import ConceptSpace, PoolPart
+
+__all__ = ["ImageSource"]
+
+
+class ImageSource(ABC):
+    """A pool of images of the concepts of one concept space.
+
+    The registry creates a source with the keyword argument ``concept_space`` and the options of the user's
+    spec. Rendering depends only on the source's options and the image's index.
+
+    Attributes:
+        name: e.g. ``"drawn_decks"``.
+        version: changes whenever any pixel changes.
+        licence: licence of the images.
+        citation: origin of the images, in one sentence.
+        concept_space: the concepts shown.
+        shape: height, width, channels (1 or 3) of each image.
+        variants: names of the pool's variants; the first is the standard one.
+        named_shifts: specs of the shifts that this source provides, by short name, e.g. ``{"noir":
+            "deck_swap:noir"}``.
+        segments: classes of a segmentation map's pixels, e.g. ``("wall", "floor", "chair")``; empty without
+            maps.
+    """
+
+    name: str
+    version: str
+    licence: str
+    citation: str
+    concept_space: ConceptSpace
+    shape: tuple[int, int, int]
+    variants: tuple[str, ...] = ("standard",)
+    named_shifts: Mapping[str, str]
+    segments: tuple[str, ...] = ()
+
+    @abstractmethod
+    def labels(self, part: PoolPart) -> npt.NDArray[np.int16]:
+        """int16 [n]: concept of each image of a pool part."""
+
+    @abstractmethod
+    def render(
+        self, part: PoolPart, indices: npt.NDArray[np.int64], variant: str = "standard"
+    ) -> npt.NDArray[np.uint8]:
+        """uint8 [m, height, width, channels]: images of the pool.
+
+        Args:
+            part: part of the pool.
+            indices: [m], in 0..len(labels(part)) - 1.
+            variant: one of `variants`.
+        """
+
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """Short hash of everything that decides the pixels (version, options, files)."""
+
+    def network_fingerprint(self) -> str:
+        """Short hash of everything that decides the unshifted train images of networks.
+
+        Trained networks are looked up by it, so it should not depend on held-out images.
+        """
+        return self.fingerprint()
+
+    def check_images(self, *, progress: bool = False) -> None:  # noqa: B027 - what is drawn can be drawn
+        """Check that all images can be read, before long work begins.
+
+        Args:
+            progress: whether to show a bar on standard error, if that is a terminal.
+
+        Raises:
+            UserError: an image is missing or damaged.
+        """
+
+    def grey_share(self) -> float:
+        """Share of images without colours, in 0..1; estimated on a sample if images must be read."""
+        return 1.0 if self.shape[2] == 1 else 0.0
+
+    def segmentation(self, part: PoolPart, indices: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+        """uint8 [m, height, width]: class of each pixel of these unshifted images, indices into `segments`.
+
+        Height and width are those of `shape`. Only networks that learn to segment ask for maps, and only for
+        their train images; when they predict they see only images, unshifted or shifted.
+
+        Raises:
+            UserError: the source has no maps.
+        """
+        raise UserError(f"The image source {self.name} has no segmentation maps.")
+
+    def check_variant(self, variant: str) -> None:
+        """Raise a UserError unless `variant` exists."""
+        if variant not in self.variants:
+            raise unknown(f"variant of the image source {self.name}", variant, self.variants)

@@ -1,0 +1,158 @@
+"""A tree as an answer set program: what its networks see, named by the facts about images.
+
+A neural test says nothing about concepts until its networks are named. `tables` asks a test about images of
+known concepts, which gives the pairs of concepts for which it holds; the program states them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench.learners.papers.neuid3.questions import Data, Trained
+from nsl_bench.learners.papers.neuid3.tree import Node, branches, nodes
+from nsl_bench.learners.view import View
+
+__all__ = ["Table", "program", "tables"]
+
+_SHOWN = 4
+"""Images of a concept that a test is asked about."""
+
+Table = npt.NDArray[np.float64]
+"""float64 [concepts, concepts]: P(test) for what its two slots show; NaN for concepts they never show."""
+
+
+def tables(root: Node, data: Data, concepts: npt.NDArray[np.integer[Any]], n: int) -> dict[int, Table]:
+    """What the neural tests of a tree say of each pair of concepts, by the test's ``id``.
+
+    Args:
+        root: the tree.
+        data: examples with images.
+        concepts: int [examples, slots], what the images show (BLANK: nothing).
+        n: number of concepts.
+    """
+    return {
+        id(node.question): _table(node.question, data, concepts, n)
+        for node in nodes(root)
+        if isinstance(node.question, Trained)
+    }
+
+
+def _table(question: Trained, data: Data, concepts: npt.NDArray[np.integer[Any]], n: int) -> Table:
+    import torch
+
+    slots = question.test.slots
+    shown = [
+        {
+            c: np.flatnonzero(concepts[:, slot] == c)[:_SHOWN]
+            for c in range(n)
+            if (concepts[:, slot] == c).any()
+        }
+        for slot in slots
+    ]
+    pairs = [(c, d) for c in shown[0] for d in shown[1] if not question.test.single or c == d]
+    left = np.concatenate([np.resize(shown[0][c], _SHOWN) for c, _ in pairs])
+    right = np.concatenate([np.resize(shown[1][d], _SHOWN) for _, d in pairs])
+    images = data.images[left].clone()
+    images[:, slots[1]] = data.images[right][:, slots[1]]
+    said = question.networks.ask(images, torch.arange(len(images))).reshape(len(pairs), _SHOWN)
+    table = np.full((n, n), np.nan)
+    for (c, d), value in zip(pairs, said.mean(dim=1).tolist(), strict=True):
+        table[c, d] = value
+    return table
+
+
+def program(roots: Mapping[str, Node], named: Mapping[int, Table], view: View) -> tuple[str, ...]:
+    """Rules that derive the atom of each tree where its leaf says so with at least even odds.
+
+    Args:
+        roots: trees by the atom that they derive.
+        named: `tables` of all neural tests.
+        view: gives the facts about images.
+    """
+    names: dict[int, str] = {}
+    rules: list[str] = []
+    for root in roots.values():
+        for node in nodes(root):
+            question = node.question
+            if isinstance(question, Trained) and id(question) not in names:
+                names[id(question)] = name = _free(question.name, names.values())
+                rules += _definition(name, question, named[id(question)] >= 0.5, view)
+            elif question is not None:
+                names.setdefault(id(question), question.name)
+    for atom, root in roots.items():
+        for leaf, path in branches(root):
+            if leaf.share < 0.5:
+                continue
+            body = ", ".join(_literal(names[id(question)], holds) for question, holds in path)
+            rules.append(f"{atom} :- {body}." if body else f"{atom}.")
+    return tuple(rules)
+
+
+def _literal(name: str, holds: bool) -> str:
+    return name if holds else f"not {name}"
+
+
+def _free(name: str, taken: Any) -> str:
+    """A name of a predicate that no other test has."""
+    wanted = re.sub(r"\W", "_", name)
+    for number in itertools.count(1):
+        found = wanted if number == 1 else f"{wanted}_{number}"
+        if found not in taken:
+            return found
+    raise AssertionError
+
+
+def _definition(name: str, question: Trained, holds: npt.NDArray[np.bool_], view: View) -> list[str]:
+    """Rules for one test: concepts that it cannot tell apart are one value of a slot."""
+    slots = question.test.slots
+    if question.test.single:
+        return _values(name, slots[0], np.diag(holds)[:, None], view, single=True)[1]
+    left, of_left = _values(f"{name}_first", slots[0], holds, view)
+    right, of_right = _values(f"{name}_second", slots[1], holds.T, view)
+    pairs = [
+        f"{name} :- {name}_first({k}), {name}_second({m})."
+        for (k, c), (m, d) in itertools.product(enumerate(left), enumerate(right))
+        if holds[c, d]
+    ]
+    return [*of_left, *of_right, *pairs]
+
+
+def _values(
+    name: str, slot: int, rows: npt.NDArray[np.bool_], view: View, *, single: bool = False
+) -> tuple[list[int], list[str]]:
+    """One concept for each value that a test gives a slot, and rules that state the slot's value.
+
+    A rule mentions as few facts of a concept as decide its value.
+    """
+    told = {c: view.facts(slot, name) for c, name in enumerate(view.concept_space.concepts)}
+    told = {c: facts for c, facts in told.items() if facts}
+    classes: dict[bytes, list[int]] = {}
+    for c in told:
+        classes.setdefault(rows[c].tobytes(), []).append(c)
+    value_of = {c: k for k, members in enumerate(classes.values()) for c in members}
+    places = _deciding(told, value_of)
+    heads: dict[str, None] = {}
+    for c, facts in told.items():
+        body = ", ".join(facts[k] for k in places if k < len(facts))
+        if single and not rows[c].any():
+            continue
+        heads[f"{name} :- {body}." if single else f"{name}({value_of[c]}) :- {body}."] = None
+    return [members[0] for members in classes.values()], list(heads)
+
+
+def _deciding(told: Mapping[int, tuple[str, ...]], value_of: Mapping[int, int]) -> Sequence[int]:
+    """Positions of the fewest facts that decide the value of every concept."""
+    most = max(map(len, told.values()), default=0)
+    for size in range(1, most + 1):
+        for places in itertools.combinations(range(most), size):
+            seen: dict[tuple[str, ...], int] = {}
+            keys = {c: tuple(facts[k] for k in places if k < len(facts)) for c, facts in told.items()}
+            if all(seen.setdefault(key, value_of[c]) == value_of[c] for c, key in keys.items()):
+                return places
+    return range(most)

@@ -1,0 +1,193 @@
+"""What a node of a tree asks: a trained neural test, a fact about an image, or a value of metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench.learners.images import thumbnails
+from nsl_bench.learners.papers.neuid3.networks import Networks
+from nsl_bench.learners.papers.neuid3.tests import NeuralTest
+from nsl_bench.learners.view import TrackError, View
+
+__all__ = [
+    "Column",
+    "Data",
+    "Fact",
+    "Path",
+    "Question",
+    "Trained",
+    "has_images",
+    "known_questions",
+    "read",
+]
+
+_MOST_VALUES = 64
+"""Values of a metadata field, or facts on a slot, that become tests."""
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """Examples as questions see them.
+
+    Attributes:
+        n: number of examples.
+        images: uint8 tensor [n, slots, channels, 28, 28]; None without images.
+        probabilities: float32 tensor [n, slots, concepts] of a perceiver; None without one.
+        metadata: arrays [n] by name.
+    """
+
+    n: int
+    images: Any
+    probabilities: Any
+    metadata: dict[str, npt.NDArray[Any]]
+
+
+class Question(Protocol):
+    """A test of a node."""
+
+    @property
+    def name(self) -> str:
+        """Its name, a valid name of a predicate."""
+
+    @property
+    def words(self) -> str:
+        """What it asks, for people."""
+
+    def given(self, data: Data, rows: Any, path: Path) -> Any:
+        """float32 tensor [m]: P(test | path, example) of some examples."""
+
+
+Path = Sequence[tuple[Question, bool]]
+"""Questions from the root to a node and their answers."""
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """A neural test with its networks."""
+
+    networks: Networks
+
+    @property
+    def test(self) -> NeuralTest:
+        """The test."""
+        return self.networks.tests[0]
+
+    @property
+    def name(self) -> str:
+        return self.test.name
+
+    @property
+    def words(self) -> str:
+        return self.test.words
+
+    def given(self, data: Data, rows: Any, path: Path) -> Any:
+        return self.networks.ask(data.images, rows)[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Fact:
+    """A probabilistic fact: a slot shows one of the concepts of which a fact tells.
+
+    Facts on one slot exclude each other, which conditional probabilities on a path account for.
+
+    Attributes:
+        fact: e.g. ``"rank(0,3)"``.
+        slot: index of the slot.
+        concepts: bool [concepts], the concepts of which the fact tells.
+    """
+
+    fact: str
+    slot: int
+    concepts: npt.NDArray[np.bool_]
+
+    @property
+    def name(self) -> str:
+        return self.fact
+
+    @property
+    def words(self) -> str:
+        return self.fact
+
+    def given(self, data: Data, rows: Any, path: Path) -> Any:
+        possible = np.ones(len(self.concepts), np.bool_)
+        for question, answer in path:
+            if isinstance(question, Fact) and question.slot == self.slot:
+                possible &= question.concepts == answer
+        shown = data.probabilities[rows, self.slot]
+        total = shown[:, possible].sum(dim=1)
+        return (shown[:, possible & self.concepts].sum(dim=1) / total.clamp_min(1e-12)).clamp(0, 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Column:
+    """A deterministic test: whether a metadata field has a value.
+
+    Attributes:
+        column: the field.
+        value: its value.
+        fact: ASP fact that states it; empty if the field has no such fact.
+    """
+
+    column: str
+    value: Any
+    fact: str = field(default="")
+
+    @property
+    def name(self) -> str:
+        return self.fact or f"{self.column}_{self.value}"
+
+    @property
+    def words(self) -> str:
+        return f"{self.column} = {self.value}"
+
+    def given(self, data: Data, rows: Any, path: Path) -> Any:
+        import torch
+
+        holds = (data.metadata[self.column] == self.value).astype(np.float32)
+        return torch.as_tensor(holds)[rows]
+
+
+def known_questions(view: View, facts: bool) -> list[Question]:
+    """Questions that need no training: values of metadata and, with `facts`, facts about images."""
+    found: list[Question] = []
+    for column, values in view.metadata.items():
+        for value in np.unique(values)[:_MOST_VALUES].tolist():
+            found.append(Column(column, value, f"{column}({value})"))
+    concepts = view.concept_space.concepts if facts else ()
+    for slot in range(len(view.slots) if facts else 0):
+        told = [view.facts(slot, concept) for concept in concepts]
+        for fact in list(dict.fromkeys(one for several in told for one in several))[:_MOST_VALUES]:
+            found.append(Fact(fact, slot, np.array([fact in several for several in told])))
+    return found
+
+
+def read(view: View, facts: bool) -> Data:
+    """The examples of a view.
+
+    Args:
+        view: the examples.
+        facts: whether questions are asked of a perceiver's probabilities, not of images.
+
+    Raises:
+        NotApplicable: images of different shapes.
+        TrackError: the view has neither.
+    """
+    import torch
+
+    metadata = dict(view.metadata)
+    if facts:
+        return Data(len(view), None, torch.as_tensor(view.probabilities), metadata)
+    return Data(len(view), thumbnails(view), None, metadata)
+
+
+def has_images(view: View) -> bool:
+    """Whether a view shows images."""
+    try:
+        return view.images is not None
+    except TrackError:
+        return False

@@ -1,0 +1,368 @@
+"""The learner ``ntoc``: a perceiver and a table circuit, trained together on sequences of images and labels.
+
+Liu, Xu, Van den Broeck, Liang: "Out-of-Distribution Generalization by Neural-Symbolic Joint Training" (AAAI
+2023), with the settings of their published code.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import astuple, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench.core import cache
+from nsl_bench.core.errors import NotApplicable, UserError
+from nsl_bench.core.sequences import grid
+from nsl_bench.core.types import Hypothesis, Track, one_hot
+from nsl_bench.learners.neural import seeded
+from nsl_bench.learners.papers.ntoc.circuit import TableCircuit, Traces, ends, literals
+from nsl_bench.learners.papers.ntoc.rules import program
+from nsl_bench.learners.papers.ntoc.search import SearchedCircuit, facts_of, search_epochs, some_of
+from nsl_bench.learners.perceivers import Pictures, SlotPerceiver, perceiver_for, pretrain, read
+from nsl_bench.learners.view import View
+from nsl_bench.perception.checkpoint import Checkpoint
+from nsl_bench.perception.training import Precision
+
+__all__ = ["NTOC"]
+
+_MOST_WEIGHTS = 20_000_000
+
+_TOGETHER = 256
+"""Sequences that are answered at once."""
+
+
+@dataclass(frozen=True)
+class _Joint:
+    """Joint training: passes over the sequences, sequences in a minibatch, and the two learning rates."""
+
+    epochs: int
+    batch: int
+    learning_rate: float
+    weight_rate: float
+
+
+_OF_SLOTS, _OF_ROWS = _Joint(70, 256, 1e-3, 0.02), _Joint(30, 64, 1e-4, 0.01)
+"""As the published code trains on addition, where symbols are what slots show, and on the Tower of Hanoi."""
+
+
+class NTOC:
+    """Learns symbols of images and a circuit over them together, from labels and a few labelled images.
+
+    A step's symbols and memory decide its answer and the memory of the next step. The circuit's weights
+    follow expectation maximisation, the memory between the steps of each train sequence is latent, and the
+    circuit's gradient trains the perceiver. Where symbols are properties of whole rows, all goes as in the
+    published code for the Tower of Hanoi: steps that look alike share their memory, it follows the answers
+    alone, and answer and memory out are independent in each product of the circuit.
+
+    Args:
+        perceiver: ``own``: trained on the few labelled images, then together with the circuit; ``given``: the
+            concept probabilities of a pre-trained network, which stay as they are.
+        memory: values of the memory; 0 for 2, or the number of labels where sequences are told the label
+            before their first step.
+        epochs: passes over the sequences; 0 for 70, or 30 where symbols are properties of whole rows.
+        batch: sequences in a minibatch; 0 for 256, or 64 where symbols are properties of rows.
+        learning_rate: Adam's, of the perceiver; 0 for 0.001, or 0.0001 where symbols are properties of rows.
+        weight_rate: of expectation maximisation; 0 for 0.02, or 0.01 where symbols are properties of rows.
+        memory_rate: learning rate of Adam for the latent memory.
+        pretraining: passes over the few labelled images; 0 for 30, or 200 where symbols are properties of
+            rows.
+        search: False: the table of all worlds, as the published code. True: Algorithm 1 of the paper, which
+            searches the worlds that the circuit allows, in rounds with joint training.
+        rounds: searches of ``search=True``; the epochs are shared out among them.
+        checkpoint: folder for a file with the state after each epoch, from which an interrupted training
+            goes on; none if not given.
+        seed: seed of first weights and of the order of sequences.
+        precision: what convolutions compute in; ``bfloat16`` is faster on processors that have it.
+
+    Attributes:
+        circuit_: the circuit, a `SearchedCircuit` with ``search=True``.
+        epochs_: passes that were made.
+    """
+
+    version = "6"
+    answers_alike = True
+    fixed_size = ("labels",)
+
+    def __init__(
+        self,
+        perceiver: Literal["own", "given"] = "own",
+        memory: int = 0,
+        epochs: int = 0,
+        batch: int = 0,
+        learning_rate: float = 0.0,
+        weight_rate: float = 0.0,
+        memory_rate: float = 0.01,
+        pretraining: int = 0,
+        search: bool = False,
+        rounds: int = 3,
+        checkpoint: Path | None = None,
+        seed: int = 0,
+        precision: Precision = "float32",
+    ) -> None:
+        """Set up the learner.
+
+        Raises:
+            UserError: an option out of range.
+        """
+        counts = {"memory": memory, "epochs": epochs, "batch": batch, "pretraining": pretraining}
+        for name, count in counts.items():
+            if count < 0:
+                raise UserError(f"ntoc: {name} must be 0 or more; got {count}.")
+        if rounds < 1:
+            raise UserError(f"ntoc: rounds must be 1 or more; got {rounds}.")
+        if learning_rate < 0:
+            raise UserError(f"ntoc: learning_rate must be 0 or more; got {learning_rate:g}.")
+        if not 0 <= weight_rate <= 1:
+            raise UserError(f"ntoc: weight_rate must be between 0 and 1; got {weight_rate:g}.")
+        if not 0 < memory_rate <= 1:
+            raise UserError(f"ntoc: memory_rate must be above 0 and at most 1; got {memory_rate:g}.")
+        self.perceiver, self.memory, self.epochs, self.batch = perceiver, memory, epochs, batch
+        self.learning_rate, self.weight_rate, self.memory_rate = learning_rate, weight_rate, memory_rate
+        self.pretraining, self.checkpoint, self.seed = pretraining, checkpoint, seed
+        self.search, self.rounds = search, rounds
+        self.precision: Precision = precision
+        self.track: Track = "few_labels" if perceiver == "own" else "pretrained"
+
+    def fit(self, train: View) -> NTOC:
+        """Pre-train the perceiver, then train it with the circuit.
+
+        Raises:
+            UserError: sequences of different lengths.
+            NotApplicable: a table that is too large, or symbols that a given perceiver does not see.
+        """
+        import torch
+
+        sequences = self._sequences(train)
+        places = sequences[0]
+        labels = torch.as_tensor(train.labels)[places]
+        with seeded(self.seed):
+            self._net, values = self._perceiver(train, places.shape[1])
+            memory = self.memory or (len(train.memory) if train.memory else 2)
+            if math.prod(values) * memory**2 * train.n_labels > _MOST_WEIGHTS:
+                raise NotApplicable(
+                    f"ntoc: the table of {train.benchmark_name} would have more than {_MOST_WEIGHTS:,} "
+                    f"weights ({len(values)} symbols of {max(values)} values); use a task with fewer images."
+                )
+            sizes = (values, train.n_labels, memory, self.seed)
+            self.circuit_: TableCircuit = (
+                SearchedCircuit(*sizes) if self.search else TableCircuit(*sizes, apart=not self._of_slots)
+            )
+            seen = self._seen(train)
+            shared = self._shared(train, seen, places)
+            start = None if self.circuit_.apart else self.seed
+            self._traces = Traces(shared, memory, self.memory_rate, start)
+            self._train(train, seen, sequences, labels)
+        self._rules = program(self.circuit_.theta.numpy(), values, train)
+        return self
+
+    def _sequences(self, train: View) -> Any:
+        """Tensor [passes, sequences, steps]: the rows of each sequence, in each pass; then from the start."""
+        import torch
+
+        return torch.as_tensor(grid(train.steps))[None]
+
+    def _perceiver(self, train: View, steps: int) -> tuple[Any, tuple[int, ...]]:
+        """The pre-trained perceiver, None if it is given, and the number of values of each symbol."""
+        if self.perceiver == "given":
+            if any(len(symbol) != len(train.concept_space) for symbol in train.symbols):
+                raise NotApplicable(
+                    f"ntoc: perceiver=given requires a task whose symbols are the concepts of its images; "
+                    f"{train.benchmark_name} has others. Use perceiver=own."
+                )
+            return None, (len(train.concept_space),) * len(train.slots)
+        few = train.few_labels
+        net = perceiver_for(few, self.precision)
+        pretrain(net, few, self.pretraining)
+        return net, few.values * (len(train.slots) if isinstance(net, SlotPerceiver) else 1)
+
+    @property
+    def _of_slots(self) -> bool:
+        """Whether a symbol is what a slot shows."""
+        return self._net is None or isinstance(self._net, SlotPerceiver)
+
+    def _shared(self, train: View, seen: Any, places: Any) -> Any:
+        """int64 tensor [sequences, steps - 1]: which memory enters each step but the first.
+
+        Where symbols are properties of whole rows, steps share it that have the same blank slots, label, and
+        label before. There are few such states, and the published code keeps a memory for each.
+        """
+        import torch
+
+        behind, before = places[:, 1:], places[:, :-1]
+        if self._of_slots or not behind.numel():
+            return torch.arange(behind.numel()).reshape(behind.shape)
+        labels = np.asarray(train.labels, np.int64)[:, None]
+        rows, last = behind.flatten().numpy(), before.flatten().numpy()
+        looks = np.hstack([seen.which.numpy()[rows] >= 0, labels[rows], labels[last]])
+        numbers = np.unique(looks, axis=0, return_inverse=True)[1]
+        return torch.as_tensor(numbers).reshape(behind.shape)
+
+    def _train(self, train: View, seen: Any, sequences: Any, labels: Any) -> None:
+        """Joint training."""
+        import torch
+        from tqdm import tqdm
+
+        how = self._joint()
+        first = self._first(train, sequences[0])
+        parts: dict[str, Any] = {"circuit": self.circuit_, "traces": self._traces}
+        optimiser = None
+        if self._net is not None:
+            optimiser = torch.optim.Adam(self._net.net.parameters(), lr=how.learning_rate)
+            parts |= {"perceiver": self._net.net, "optimiser": optimiser}
+        order = np.random.default_rng(self.seed)
+        kept = self._checkpoint(train, how)
+        start = kept.read(parts, order)
+        for epoch in tqdm(range(start, how.epochs), "ntoc", initial=start, total=how.epochs, disable=None):
+            places = sequences[epoch % len(sequences)]
+            if isinstance(self.circuit_, SearchedCircuit) and epoch in search_epochs(how.epochs, self.rounds):
+                self._search(self.circuit_, places, labels, first, seen)
+            for rows in np.array_split(order.permutation(len(places)), math.ceil(len(places) / how.batch)):
+                some = (places[rows], labels[rows], first[rows], torch.as_tensor(rows))
+                self._learn(*some, seen, optimiser, how.weight_rate)
+            self.epochs_ = epoch + 1
+            kept.write(epoch + 1, parts, order)
+        kept.remove()
+
+    def _joint(self) -> _Joint:
+        """How joint training goes."""
+        usual = _OF_SLOTS if self._of_slots else _OF_ROWS
+        return _Joint(
+            self.epochs or usual.epochs,
+            self.batch or usual.batch,
+            self.learning_rate or usual.learning_rate,
+            self.weight_rate or usual.weight_rate,
+        )
+
+    def _checkpoint(self, train: View, how: _Joint) -> Checkpoint:
+        """The file of this training, if there is to be one."""
+        if self.checkpoint is None:
+            return Checkpoint(None, "")
+        told = (train.benchmark_name, cache.key(train.labels.tolist()), *astuple(how))
+        searched = (self.rounds,) if self.search else ()
+        told = (*told, self.memory_rate, self.perceiver, self.seed, self.precision, *searched)
+        identity = cache.key(self.version, *told)
+        try:
+            self.checkpoint.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(
+                f"ntoc: the folder {self.checkpoint} cannot be created: {error.strerror}."
+            ) from error
+        return Checkpoint(self.checkpoint / f"ntoc-{identity}.safetensors", identity)
+
+    def _learn(
+        self, places: Any, labels: Any, first: Any, rows: Any, seen: Any, optimiser: Any, weight_rate: float
+    ) -> None:
+        """One minibatch: weights, latent memory and perceiver each take a step."""
+        import torch
+
+        steps = places.shape[1]
+        worlds = self._worlds(seen, places.reshape(-1))
+        latent = self._traces.take(rows)
+        came, went = ends(first, latent)
+        apart = self.circuit_.apart
+        if apart:  # a memory follows what the step that it enters answers, and nothing else
+            went = went.detach()
+        passed = self.circuit_.explain(worlds, came, labels.reshape(-1), went, flow=True)
+        loss = (passed.symbols - passed.joint).mean()
+        if steps > 1 and apart:
+            told = (passed.unanswered - passed.joint).mean()
+            moved = torch.autograd.grad(told, latent, retain_graph=True)[0]
+        if optimiser is not None:
+            optimiser.zero_grad()
+        loss.backward()
+        if optimiser is not None:
+            optimiser.step()
+        if steps > 1:
+            self._traces.move(rows, moved if apart else latent.grad)
+        self.circuit_.learn(passed.flow, weight_rate)
+
+    def _search(self, circuit: SearchedCircuit, places: Any, labels: Any, first: Any, seen: Any) -> None:
+        """One symbolic rule search, on a sample of sequences as the perceiver sees them now."""
+        import torch
+
+        rows = torch.as_tensor(some_of(places.shape[0], places.shape[1], circuit.worlds, self.seed))
+        with torch.no_grad():
+            worlds = [self._worlds(seen, some.reshape(-1)) for some in places[rows].split(_TOGETHER)]
+            came, went = ends(first[rows], self._traces.take(rows))
+        circuit.search(facts_of(torch.cat(worlds), came, labels[rows].reshape(-1), went))
+
+    def _seen(self, view: View) -> Any:
+        """What the perceiver sees of a view: pictures, or given probabilities as a tensor."""
+        import torch
+
+        return torch.as_tensor(view.probabilities) if self._net is None else read(view)
+
+    def _symbols(self, seen: Any, rows: Any) -> list[Any]:
+        """For each symbol, its probabilities [rows, values]."""
+        if isinstance(seen, Pictures):
+            return [one.softmax(dim=1) for one in self._net.logits(seen.take(rows))]
+        return list(seen[rows].unbind(dim=1))
+
+    def _worlds(self, seen: Any, rows: Any) -> Any:
+        """Tensor [rows, worlds], as `TableCircuit.worlds_of`."""
+        return self.circuit_.worlds_of([literals(one) for one in self._symbols(seen, rows)])
+
+    def _first(self, view: View, places: Any) -> Any:
+        """float32 tensor [sequences, memory]: what is remembered before the first step."""
+        import torch
+
+        if view.memory and "previous" in view.metadata:
+            values = torch.as_tensor(np.asarray(view.metadata["previous"], np.int64))[places[:, 0]]
+        else:
+            values = torch.zeros(len(places), dtype=torch.int64)
+        return torch.nn.functional.one_hot(values, self.circuit_.memory).float()
+
+    def predict_proba(self, test: View) -> npt.NDArray[np.float64]:
+        """float64 [n, n_labels]: the circuit's answers, its memory passed on.
+
+        Where true concepts are shown in place of images, and symbols are not concepts, the rules answer.
+        """
+        import torch
+
+        result = np.zeros((len(test), test.n_labels))
+        if not len(test):
+            return result
+        net = self._net
+        if net is not None and not test.has_images:
+            if not self._of_slots:
+                return one_hot(self._by_rules(test), test.n_labels)
+            seen: Any = torch.as_tensor(test.probabilities)
+        else:
+            seen = self._seen(test)
+        places = torch.as_tensor(grid(test.steps))
+        first = self._first(test, places)
+        with torch.inference_mode(), seeded(self.seed):
+            for some in torch.split(torch.arange(len(places)), _TOGETHER):
+                rows = places[some]
+                worlds = self._worlds(seen, rows.reshape(-1)).reshape(*rows.shape, -1)
+                result[rows.reshape(-1)] = self.circuit_.run(worlds, first[some]).flatten(0, 1).numpy()
+        return result
+
+    def predict_concepts(self, test: View) -> npt.NDArray[np.float64] | None:
+        """float64 [n, slots, concepts]: what each slot shows; None if symbols are no concepts."""
+        import torch
+
+        if not self._of_slots:
+            return None
+        seen = self._seen(test)
+        with torch.inference_mode(), seeded(self.seed):
+            parts = [
+                torch.stack(self._symbols(seen, rows), dim=1)
+                for rows in torch.split(torch.arange(len(test)), _TOGETHER)
+            ]
+        return np.asarray(torch.cat(parts), np.float64)
+
+    def _by_rules(self, test: View) -> npt.NDArray[np.int16]:
+        from nsl_bench.logic.guarded.rules import crisp
+
+        return crisp(
+            self._rules, test.background, test.contexts, test.label_space, what="the circuit's rules"
+        )
+
+    def rules(self) -> Hypothesis:
+        """The circuit as ASP: an entry for each product whose weights are nearly certain."""
+        return Hypothesis(self._rules, 0)

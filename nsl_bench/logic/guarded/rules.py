@@ -1,0 +1,281 @@
+"""Evaluate untrusted rules in a separate process (`nsl_bench.logic.guarded.call`).
+
+Each function calls a function of `nsl_bench.logic.inference` or `nsl_bench.logic.las` with nearly the same
+name and raises the same exceptions, or `nsl_bench.logic.guarded.call.Ended`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import fields
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+from nsl_bench.logic.guarded.call import GROUNDING_SECONDS, Allowance, guarded
+from nsl_bench.logic.guarded.worker import needing, stage
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from nsl_bench.core.types import LabelSpace
+    from nsl_bench.logic.inference.engines import Engine
+    from nsl_bench.logic.inference.query import Answer, Query
+    from nsl_bench.logic.las.bias.hypothesis import Task
+    from nsl_bench.logic.las.semantics.equivalence import Counterexample
+
+__all__ = ["counted", "crisp", "doubt", "equivalence", "fired", "inferred", "one_by_one", "subjects"]
+
+_THE_HYPOTHESIS = "the hypothesis"
+
+
+def one_by_one(text: str, what: str = _THE_HYPOTHESIS) -> tuple[str, ...]:
+    """The constants and rules of a program, as a list of texts.
+
+    Args:
+        text: the ASP program.
+        what: name of the program in messages.
+
+    Raises:
+        UserError: the program does not parse, or has a statement that is not allowed in a hypothesis.
+    """
+    return tuple(guarded(_one_by_one, text, what, doing=f"Reading {what}"))
+
+
+@needing("nsl_bench.logic.asp.program")
+def _one_by_one(text: str, what: str) -> list[str]:
+    from nsl_bench.logic.asp.program import parse
+
+    return [str(node) for node in parse(text, what).nodes]
+
+
+def counted(
+    rules: Sequence[str], task: Task | None, what: str = _THE_HYPOTHESIS
+) -> tuple[tuple[str, ...], int]:
+    """Split texts into single rules and count their atoms.
+
+    Args:
+        rules: ASP rules; a text may have several.
+        task: its language bias counts the atoms (`nsl_bench.logic.las.bias.hypothesis.count_atoms`); None to
+            count one atom for each head and each body literal.
+        what: name of the rules in messages.
+
+    Returns:
+        The rules, one text each, and their number of atoms.
+
+    Raises:
+        UserError: the rules do not parse, or have a statement that is not allowed in a hypothesis.
+    """
+    bias = None if task is None else (task.name, task.background, task.bias)
+    told = guarded(_counted, tuple(rules), bias, what, doing=f"Counting the atoms of {what}")
+    return tuple(told["rules"]), int(told["atoms"])
+
+
+@needing("nsl_bench.logic.asp.program", "nsl_bench.logic.las.bias.hypothesis")
+def _counted(rules: tuple[str, ...], bias: tuple[str, str, str] | None, what: str) -> dict[str, Any]:
+    from nsl_bench.logic.asp.program import parse
+
+    program = parse("\n".join(rules), what)
+    if len(rules) != len(program.rules) + len(program.constants):
+        rules = tuple(str(node) for node in program.nodes)
+    if bias is None:
+        atoms = sum(len(rule.node.body) + bool(rule.derives) for rule in program.rules)
+    else:
+        from nsl_bench.logic.las.bias.hypothesis import count_atoms
+
+        name, background, language = bias
+        task = SimpleNamespace(name=name, background=background, bias=language)
+        atoms = count_atoms(task, rules, what)
+    return {"rules": rules, "atoms": atoms}
+
+
+def subjects(rules: Sequence[str]) -> frozenset[str]:
+    """The predicates in the bodies of rules (in the head, of a rule without body).
+
+    Raises:
+        UserError: the rules do not parse.
+    """
+    return frozenset(guarded(_subjects, tuple(rules), doing="Reading a hypothesis"))
+
+
+@needing("nsl_bench.logic.asp.program")
+def _subjects(rules: tuple[str, ...]) -> list[str]:
+    from nsl_bench.logic.asp.program import parse
+
+    program = parse("\n".join(rules), "a hypothesis")
+    return sorted(
+        {name for rule in program.rules for name, _ in (rule.body if rule.node.body else rule.derives)}
+    )
+
+
+def crisp(
+    rules: Sequence[str],
+    background: str,
+    contexts: Sequence[tuple[str, ...]],
+    labels: LabelSpace,
+    *,
+    what: str = _THE_HYPOTHESIS,
+    allowance: Allowance | None = None,
+) -> npt.NDArray[np.int16]:
+    """int16 [n]: the label of each example (`nsl_bench.logic.inference.crisp.crisp_labels`).
+
+    Args:
+        rules: the hypothesis.
+        background: background knowledge, ASP.
+        contexts: facts of each example.
+        labels: the labels and their atoms.
+        what: name of the hypothesis in messages.
+        allowance: resource limits.
+    """
+    import numpy as np
+
+    from nsl_bench.logic.inference.answered import known_labels
+
+    known = known_labels(rules, background, labels)
+    asked = [context for context in dict.fromkeys(contexts) if context not in known]
+    if asked or not contexts:  # rules that are wrong are refused even if there is no example
+        doing = f"Answering with {what}"
+        given = (tuple(rules), background, asked, labels)
+        found = guarded(_crisp, *given, doing=doing, allowance=allowance)
+        known.update(zip(asked, found.tolist(), strict=True))
+    return np.array([known[context] for context in contexts], np.int16)
+
+
+@needing("nsl_bench.logic.inference.crisp")
+def _crisp(*given: Any) -> Any:
+    from nsl_bench.logic.inference.crisp import crisp_labels
+
+    return crisp_labels(*given)
+
+
+def doubt(query: Query) -> str | None:
+    """A warning if no rule has a label's atom in its head; None otherwise."""
+    told: str | None = guarded(_doubt, query, doing=f"Reading {_THE_HYPOTHESIS}")
+    return told
+
+
+@needing("nsl_bench.logic.inference.program.ground")
+def _doubt(query: Query) -> str | None:
+    from nsl_bench.logic.inference.program.ground import underivable
+
+    return underivable(query)
+
+
+def inferred(
+    engine: Callable[[], Engine],
+    query: Query,
+    probabilities: npt.ArrayLike,
+    facts: Sequence[tuple[str, ...]] | None = None,
+    *,
+    what: str = _THE_HYPOTHESIS,
+    allowance: Allowance | None = None,
+    grounding: float | None = None,
+) -> Answer:
+    """An engine's answer (`nsl_bench.logic.inference.engines.Engine`).
+
+    Args:
+        engine: makes the engine, in the child; can be pickled.
+        query: what the engine is asked.
+        probabilities: [n, slots, concepts], concept probabilities of each slot; zeros for a blank slot.
+        facts: other facts of each example, without full stops; None for none.
+        what: name of the hypothesis in messages.
+        allowance: resource limits; its time limit applies after grounding.
+        grounding: time limit for grounding in seconds, at most that of inference; None for
+            `GROUNDING_SECONDS`.
+    """
+    from nsl_bench.logic.inference.query import Answer
+
+    allowance = allowance or Allowance(None)
+    seconds = allowance.seconds
+    grounding = grounding or GROUNDING_SECONDS
+    grounding = grounding if seconds is None else min(grounding, seconds)
+    told = guarded(
+        _inferred,
+        engine,
+        query,
+        probabilities,
+        facts,
+        f"Inference with {what}",
+        seconds,
+        doing=f"Grounding {what}",
+        allowance=Allowance(grounding, allowance.memory),
+    )
+    return Answer(**{**told, "engines": tuple(told["engines"])})
+
+
+@needing("nsl_bench.logic.inference.engines")
+def _inferred(
+    engine: Callable[[], Engine],
+    query: Query,
+    probabilities: npt.ArrayLike,
+    facts: Sequence[tuple[str, ...]] | None,
+    doing: str,
+    seconds: float | None,
+) -> dict[str, Any]:
+    from nsl_bench.logic.inference.engines import Exact, Sampling, compiled
+    from nsl_bench.logic.inference.query import clean_probabilities
+
+    made = engine()
+    clean_probabilities(query, probabilities)
+    if isinstance(made, Exact | Sampling):
+        # They keep it: what they begin with is known then, and the time of grounding is over.
+        given = [tuple(dict.fromkeys(own)) for own in facts or ()]
+        compiled(query, given[0] if given else (), tuple(sorted({fact for own in given for fact in own})))
+    stage(doing, seconds)
+    answer = made(query, probabilities, facts)
+    return {field.name: getattr(answer, field.name) for field in fields(answer)}
+
+
+def fired(rules: Sequence[str], background: str, context: Sequence[str]) -> list[str]:
+    """The ground instances of rules that fire (`nsl_bench.logic.inference.explanation.fired`)."""
+    told: list[str] = guarded(
+        _fired, tuple(rules), background, tuple(context), doing=f"Grounding {_THE_HYPOTHESIS}"
+    )
+    return told
+
+
+@needing("nsl_bench.logic.inference.explanation")
+def _fired(*given: Any) -> list[str]:
+    from nsl_bench.logic.inference import explanation
+
+    return explanation.fired(*given)
+
+
+def equivalence(
+    first: Sequence[str],
+    second: Sequence[str],
+    *,
+    background: str,
+    inputs: str,
+    atoms: Sequence[str],
+    time_limit: float,
+    allowance: Allowance | None = None,
+) -> Counterexample | None:
+    """An input on which hypotheses differ, or None
+    (`nsl_bench.logic.las.semantics.equivalence.equivalent`)."""
+    from nsl_bench.logic.las.semantics.equivalence import Counterexample
+
+    told = guarded(
+        _equivalence,
+        tuple(first),
+        tuple(second),
+        background,
+        inputs,
+        tuple(atoms),
+        time_limit,
+        doing="Comparing two hypotheses",
+        allowance=allowance,
+    )
+    return None if told is None else Counterexample(*map(tuple, told))
+
+
+@needing("nsl_bench.logic.las.semantics.equivalence")
+def _equivalence(
+    first: Sequence[str], second: Sequence[str], background: str, inputs: str, atoms: Any, time_limit: float
+) -> list[Sequence[str]] | None:
+    from nsl_bench.logic.las.semantics.equivalence import equivalent
+
+    found = equivalent(
+        first, second, background=background, inputs=inputs, atoms=atoms, known=atoms, time_limit=time_limit
+    )
+    return None if found is None else [found.inputs, found.first, found.second]

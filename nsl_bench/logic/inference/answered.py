@@ -1,0 +1,42 @@
+"""Crisp answers that this process knows: the label of each context that a hypothesis was asked about.
+
+A hypothesis gives a context the same label whoever asks. Learners in this process, and the harness that
+compares their answers with their rules, need not compute it twice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from nsl_bench.core.types import LabelSpace
+
+__all__ = ["Known", "known_labels"]
+
+Known = dict[tuple[str, ...], int]
+"""Labels by context, as `nsl_bench.logic.inference.crisp.crisp_labels` gives them."""
+
+_KEPT = 32
+"""Hypotheses whose answers are kept."""
+
+_MOST = 1 << 16
+"""Contexts of one hypothesis that are kept."""
+
+_known: dict[tuple[tuple[str, ...], str, LabelSpace], Known] = {}
+
+
+def known_labels(rules: Sequence[str], background: str, labels: LabelSpace) -> Known:
+    """What is known of a hypothesis; the caller adds to it what it learns.
+
+    Args:
+        rules: the hypothesis.
+        background: background knowledge, ASP.
+        labels: the labels and their atoms.
+    """
+    asked = (tuple(rules), background, labels)
+    found = _known.pop(asked, {})
+    if len(found) > _MOST:
+        found = {}
+    while len(_known) >= _KEPT:
+        _known.pop(next(iter(_known)))
+    _known[asked] = found
+    return found

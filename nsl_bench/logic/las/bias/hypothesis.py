@@ -1,0 +1,266 @@
+"""Rules as text, read with a language bias: their costs and missing type guards."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from typing import Protocol
+
+from clingo import ast
+
+from nsl_bench.core.errors import UserError
+from nsl_bench.logic.asp.parsing import nodes_in
+from nsl_bench.logic.asp.program import Rule, parse
+from nsl_bench.logic.asp.remembered import by_text
+from nsl_bench.logic.las.bias.costs import ForbiddenRule, RuleParts, rule_costs
+from nsl_bench.logic.las.bias.matching import Reading, guard_of, readings, types_told, variables_in
+from nsl_bench.logic.las.bias.types import Domains, domains
+from nsl_bench.logic.las.language_bias import LanguageBias, ModeComparison
+from nsl_bench.logic.las.task import LasTask
+
+__all__ = [
+    "count_atoms",
+    "hypothesis_cost",
+    "normal_form",
+    "parse_rules",
+    "rule_parts",
+    "rules_in",
+    "with_type_guards",
+]
+
+_TOKEN = re.compile(r"\"(?:[^\"\\]|\\.)*\"|(?<![\w'])[_']*[A-Z][\w']*")
+_SEPARATOR = re.compile(r"\"(?:[^\"\\]|\\.)*\"|; ")
+_MOST_PERMUTED = 6
+_REMEMBERED = 1 << 16
+_AGGREGATES = (ast.ASTType.Aggregate, ast.ASTType.BodyAggregate)
+
+
+def parse_rules(text: str, what: str = "the hypothesis") -> tuple[str, ...]:
+    """The rules of a program, one text each, as clingo prints them.
+
+    Args:
+        text: rules in ASP.
+        what: what messages call it.
+
+    Raises:
+        UserError: a syntax error, or a statement that is not a rule (`#script`, `#include`, ...).
+    """
+    program = parse(text, what, safe=False)
+    for node in program.constants:
+        raise UserError(f"{what}: '{node}' is not a rule.")
+    return tuple(
+        _SEPARATOR.sub(lambda found: ", " if found[0] == "; " else found[0], rule.text)
+        for rule in program.rules
+    )
+
+
+def rules_in(texts: Sequence[str], what: str = "the hypothesis") -> tuple[str, ...]:
+    """The rules that texts hold together, one each, however many stand in one text.
+
+    Args:
+        texts: rules in ASP.
+        what: what messages call them.
+
+    Raises:
+        UserError: they do not parse, or hold what is neither rule nor constant.
+    """
+    return tuple(rule.text for rule in parse("\n".join(texts), what, safe=False).rules)
+
+
+class Task(Protocol):
+    """What a task says of the rules that may be learned on it."""
+
+    name: str
+    background: str
+    bias: str
+
+
+def count_atoms(task: Task, texts: Sequence[str], what: str = "the hypothesis") -> int:
+    """Count the literals of heads and bodies as the task's language bias scores them (`hypothesis_cost`).
+
+    If a constraint of the bias forbids one of the rules, every literal counts, including heads. What stands
+    for several literals counts as many: aggregates, choices, conditions, pools and chains of comparisons.
+
+    Args:
+        task: the task, whose language bias counts.
+        texts: rules in ASP.
+        what: what messages call them.
+
+    Raises:
+        UserError: a rule does not parse, or the task's language bias is wrong.
+    """
+    rules = _distinct(texts, what)
+    reader = LasTask.build([], task.background, task.bias, task.name)
+    nodes = [rule.node for rule in rules.values()]
+    more = sum(_literals(node) - 1 for rule in nodes for node in (rule.head, *rule.body))
+    try:
+        return _cost(reader, rules) + more
+    except ForbiddenRule:
+        parts = map(_parts, rules.values())
+        return sum((head is not None) + len(body) for head, body in parts) + more
+
+
+def _distinct(texts: Sequence[str], what: str) -> dict[str, Rule]:
+    """The rules that texts hold together, by their text."""
+    return {rule.text: rule for rule in parse("\n".join(texts), what, safe=False).rules}
+
+
+@by_text
+def _literals(literal: ast.AST) -> int:
+    """How many literals a head or a body literal stands for."""
+    count, more = 0, 0
+    for node in nodes_in(literal):
+        if node.ast_type == ast.ASTType.Literal and node.atom.ast_type not in _AGGREGATES:
+            count += 1
+        elif node.ast_type == ast.ASTType.Pool:
+            more += len(node.arguments) - 1
+        elif node.ast_type == ast.ASTType.Comparison:
+            more += len(node.guards) - 1
+    return max(1, count) + more
+
+
+def _read(rule: str | Rule) -> Rule:
+    return parse(rule, f"the rule '{rule}'", safe=False).rules[0] if isinstance(rule, str) else rule
+
+
+def _parts(rule: Rule) -> RuleParts:
+    head = None if rule.head == "constraint" else str(rule.node.head)
+    return head, tuple(map(str, rule.node.body))
+
+
+def rule_parts(rule: str | Rule) -> RuleParts:
+    """Head (None: a constraint) and body literals of a rule."""
+    return _parts(_read(rule))
+
+
+def normal_form(rule: str | Rule) -> str:
+    """The rule with its body in an agreed order and variables renamed: equal for equal rules.
+
+    Rules with very many variables keep their names.
+    """
+    return _normal_form(*_parts(_read(rule)))
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _normal_form(head: str | None, body: tuple[str, ...]) -> str:
+    texts = [head or "", *dict.fromkeys(body)]
+    variables = list(dict.fromkeys(name for name in _TOKEN.findall(" ".join(texts)) if name[0] != '"'))
+    if len(variables) > _MOST_PERMUTED:
+        return f"{texts[0]} :- {', '.join(sorted(texts[1:]))}."
+    forms = []
+    for order in itertools.permutations(range(len(variables))):
+        names = {variable: f"V{i + 1}" for variable, i in zip(variables, order, strict=True)}
+        first, *rest = (_renamed(text, names) for text in texts)
+        forms.append((first, sorted(rest)))
+    first, rest = min(forms)
+    return f"{first} :- {', '.join(rest)}."
+
+
+def _renamed(text: str, names: Mapping[str, str]) -> str:
+    return _TOKEN.sub(lambda match: names.get(match.group(), match.group()), text)
+
+
+def hypothesis_cost(task: LasTask, rules: Sequence[str]) -> int:
+    """The cost of rules under the task's language bias, without type guards.
+
+    A text may hold several rules, all of which count; equal ones count once. A rule that is given whole and
+    that the modes allow as well costs what is less. Of the ways to read a rule by the modes, the cheapest
+    counts; in a rule that they do not allow, what looks like a type guard is free.
+
+    Args:
+        task: the learning task.
+        rules: rules in ASP.
+
+    Raises:
+        ForbiddenRule: a constraint of ``#bias`` forbids a rule.
+        UserError: a rule does not parse.
+    """
+    return _cost(task, _distinct(rules, "the hypothesis"))
+
+
+def _cost(task: LasTask, distinct: Mapping[str, Rule]) -> int:
+    """`hypothesis_cost` of different rules by their text."""
+    if not distinct and not task.bias.final:
+        return 0
+    known = domains(task)
+    given = _given_costs(task.bias)
+    of_given = [given.get(normal_form(rule)) if given else None for rule in distinct.values()]
+    options: list[list[RuleParts]] = []
+    for rule, cost in zip(distinct.values(), of_given, strict=True):
+        read = readings(task.bias, known, rule, exact=cost is not None)
+        parts = [(reading.head, reading.literals) for reading in read]
+        options.append(parts if parts or cost is not None else [_without_guards(task.bias, known, rule)])
+    prices = iter(rule_costs(task.bias, [parts for group in options for parts in group]))
+    total = 0
+    chosen: list[RuleParts] = []
+    for text, group, cost in zip(distinct, options, of_given, strict=True):
+        priced = list(zip(itertools.islice(prices, len(group)), group, strict=True))
+        costs = [each for each in (cost, *(price for price, _ in priced)) if each is not None]
+        if not costs:
+            raise ForbiddenRule(f"A constraint in #bias forbids the rule '{text}'.")
+        total += min(costs)
+        chosen += [parts for price, parts in priced if price == min(costs)][:1]
+    if not task.bias.final:
+        return total
+    from nsl_bench.logic.las.bias.final import final_cost, marks
+
+    return total + final_cost(task.bias, frozenset[str]().union(*marks(task.bias, chosen)))
+
+
+def _given_costs(bias: LanguageBias) -> dict[str, int]:
+    """The least cost of each rule that is given whole, by its normal form."""
+    found: dict[str, int] = {}
+    for given in (*bias.rules, *bias.instances):
+        form = normal_form(given.parsed)
+        found[form] = min(given.cost, found.get(form, given.cost))
+    return found
+
+
+def _without_guards(bias: LanguageBias, known: Domains, rule: Rule) -> RuleParts:
+    """Head and body of a rule that the modes do not allow, without what looks like a guard.
+
+    Inequalities are free where `#ground_without_replacement` asks for some and no mode declares any.
+    """
+    head, _ = _parts(rule)
+    free = bias.ground_without_replacement and not any(
+        isinstance(mode.literal, ModeComparison) and mode.literal.operator == "!=" for mode in bias.bodies
+    )
+    guards: list[tuple[str, str]] = []
+    counted: list[str] = []
+    used = set() if head is None else set(variables_in(rule.node.head))
+    for literal in rule.node.body:
+        guard = guard_of(literal)
+        if guard is not None and guard[0] in known.guarded:
+            guards.append((str(literal), guard[1]))
+        else:
+            used |= variables_in(literal)
+            if not (free and _is_inequality(literal)):
+                counted.append(str(literal))
+    return head, (*counted, *(text for text, variable in guards if variable not in used))
+
+
+def _is_inequality(literal: ast.AST) -> bool:
+    if literal.ast_type != ast.ASTType.Literal or literal.atom.ast_type != ast.ASTType.Comparison:
+        return False
+    return bool(literal.atom.guards[0].comparison == ast.ComparisonOperator.NotEqual)
+
+
+def with_type_guards(task: LasTask, rule: str) -> str:
+    """The rule with the guard ``type(V)`` of each variable whose type the mode declarations tell.
+
+    Of a rule that they do not allow, each literal tells what it can.
+
+    Args:
+        task: the learning task.
+        rule: one rule in ASP.
+    """
+    known = domains(task)
+    read = _read(rule)
+    reading: Reading | None = next(readings(task.bias, known, read, exact=False), None)
+    types = types_told(task.bias, known, read) if reading is None else reading.types
+    head, body = _parts(read)
+    missing = [f"{kind}({name})" for name, kind in types.items() if kind in known.guarded]
+    parts = list(dict.fromkeys([*body, *missing]))
+    return f"{head or ''} :- {', '.join(parts)}.".lstrip() if parts else f"{head}."

@@ -1,0 +1,142 @@
+"""Types of variables and constants: which have a predicate, and which constants a type has."""
+
+from __future__ import annotations
+
+import atexit
+import itertools
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from clingo import Control, Symbol, SymbolType
+
+from nsl_bench.logic.asp.parsing import QuietControl
+from nsl_bench.logic.asp.replicas import Replicas, replicate
+from nsl_bench.logic.las.bias.lookups import lookups, without
+from nsl_bench.logic.las.checks import without_constant
+from nsl_bench.logic.las.language_bias import LanguageBias, ModeAtom, ModeComparison
+from nsl_bench.logic.las.task import LasTask
+from nsl_bench.logic.las.terms import match_term
+from nsl_bench.logic.las.thresholds import tokens
+
+__all__ = ["Domains", "domains"]
+
+
+@dataclass(frozen=True)
+class Domains:
+    """What the types of a task hold.
+
+    Attributes:
+        guarded: types with a predicate that some statement or learned rule derives: their variables are
+            guarded by it.
+        constants: ground terms of each type that ``const(type)`` stands for, in a fixed order.
+        numbers: the numbers that may stand in each place of an atom that has ``num_var(type)`` there.
+    """
+
+    guarded: frozenset[str]
+    constants: dict[str, tuple[str, ...]]
+    numbers: dict[tuple[ModeAtom, int], tuple[int, ...]] = field(default_factory=dict)
+
+    def fillings(self, literal: ModeAtom | ModeComparison) -> list[tuple[str, ...]]:
+        """What may stand in each placeholder of a literal that is no variable of the rule's; () for those."""
+        return [
+            ()
+            if place.kind == "var"
+            else self.constants[place.type]
+            if place.kind == "const"
+            else self._tokens(literal, i)
+            for i, place in enumerate(literal.placeholders)
+        ]
+
+    def _tokens(self, literal: ModeAtom | ModeComparison, place: int) -> tuple[str, ...]:
+        return tuple(tokens(self.numbers[literal, place])) if isinstance(literal, ModeAtom) else ()
+
+    def check_constants(self, bias: LanguageBias) -> None:
+        """Raise a UserError if a mode declaration has ``const(type)`` of a type without any constant."""
+        for term in (*(mode.atom for mode in bias.heads), *(mode.literal for mode in bias.bodies)):
+            for place in term.placeholders:
+                if place.kind == "const" and not self.constants[place.type]:
+                    raise without_constant(place.type)
+
+
+@lru_cache(maxsize=8)
+def domains(task: LasTask) -> Domains:
+    """The types of a task: constants from ``#constant`` and from what background and contexts derive.
+
+    A type that depends on a choice holds all constants that it may hold.
+    """
+    bias = task.bias
+    terms = [mode.atom for mode in bias.heads] + [mode.literal for mode in bias.bodies]
+    used = [place for term in terms for place in term.placeholders if place.kind != "num_var"]
+    types = {placeholder.type for placeholder in used}
+    contexts = list(dict.fromkeys(example.context for example in task.examples))
+    asked = (atom for example in task.examples for atom in (*example.inclusions, *example.exclusions))
+    texts = dict.fromkeys(itertools.chain(itertools.chain.from_iterable(contexts), asked))
+    program = replicate(without(task.program, lookups(task, texts)), contexts)
+    guarded = frozenset(
+        name for name, arity in program.derived | bias.learned if arity == 1 and name in types
+    )
+    constants: dict[str, dict[str, None]] = {kind: {} for kind in sorted(types)}
+    for kind, value in bias.constants:
+        constants.setdefault(kind, {})[value] = None
+    bounded = [mode.literal for mode in bias.bodies if isinstance(mode.literal, ModeAtom)]
+    bounded = [atom for atom in dict.fromkeys(bounded) if atom.has_thresholds]
+    numbers: dict[tuple[ModeAtom, int], tuple[int, ...]] = {}
+    if bounded or any(placeholder.kind == "const" for placeholder in used):
+        control = QuietControl()
+        lines = [
+            program.shared,
+            program.common,
+            program.frame(),
+            f"{program.example(f'0..{max(len(contexts) - 1, 0)}')}.",
+        ]
+        lines += [program.context(i, context) for i, context in enumerate(contexts)]
+        control.add("\n".join(lines))
+        control.ground()
+        for kind in sorted({p.type for p in used if p.kind == "const"} & guarded):
+            found = {a.symbol.arguments[-1] for a in control.symbolic_atoms.by_signature(kind, 1)}
+            found |= {
+                a.symbol.arguments[-1]
+                for a in control.symbolic_atoms.by_signature(program.predicate(kind), 2)
+            }
+            for symbol in sorted(found):
+                constants[kind][str(symbol)] = None
+        for atom in bounded:
+            numbers |= _numbers(task, program, control, atom)
+    return Domains(guarded, {kind: tuple(values) for kind, values in constants.items()}, numbers)
+
+
+def _numbers(
+    task: LasTask, program: Replicas, control: Control, atom: ModeAtom
+) -> dict[tuple[ModeAtom, int], tuple[int, ...]]:
+    """The numbers in the places of a declared atom that have ``num_var(type)``.
+
+    Where a hypothesis may change the predicate, the members of the type may stand there too.
+    """
+    name, arity = atom.signature
+    atoms = [each.symbol.arguments for each in control.symbolic_atoms.by_signature(name, arity)]
+    copies = control.symbolic_atoms.by_signature(program.predicate(name), arity + 1)
+    atoms += [each.symbol.arguments[1:] for each in copies]
+    open_ = atom.signature in task.program.dependents(task.bias.learned)
+    found: dict[int, set[int]] = {}
+    for arguments in atoms:
+        values: list[Symbol] = []
+        pairs = zip(atom.arguments, arguments, strict=True)
+        if all(match_term(term, symbol, values, values) for term, symbol in pairs):
+            for i, value in enumerate(values):
+                found.setdefault(i, set()).update([value.number] if _is_number(value) else [])
+    numbers: dict[tuple[ModeAtom, int], tuple[int, ...]] = {}
+    for i, place in enumerate(atom.placeholders):
+        if place.kind == "num_var":
+            known = found.get(i, set())
+            if open_:
+                members = control.symbolic_atoms.by_signature(place.type, 1)
+                known |= {m.symbol.arguments[0].number for m in members if _is_number(m.symbol.arguments[0])}
+            numbers[atom, i] = tuple(sorted(known))
+    return numbers
+
+
+def _is_number(symbol: Symbol) -> bool:
+    return bool(symbol.type == SymbolType.Number)
+
+
+atexit.register(domains.cache_clear)  # clingo cannot free its syntax trees once Python has forgotten it

@@ -1,0 +1,324 @@
+"""A good hypothesis soon, by sequential covering: rules are added one by one, each found by a beam search.
+
+A rule begins with its head and grows by one body literal at a time; of each length the best few are kept
+(Clark, Niblett: "The CN2 induction algorithm", 1989; Quinlan: "Learning logical definitions from relations",
+1990). Clingo finds what a rule changes (`trial`), so it may be recursive, a constraint, or feed others. The
+search looks at a sample of the examples, a *window*, which grows by those that its result misses (Quinlan:
+"Learning efficient classification procedures", 1983).
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, TypeVar
+
+from nsl_bench.core.budget import Budget
+from nsl_bench.logic.las.bias.canonical import Conjunction
+from nsl_bench.logic.las.bias.costs import is_monotone, rule_costs
+from nsl_bench.logic.las.bias.hypothesis import rule_parts
+from nsl_bench.logic.las.bias.space import RuleMaker, SpaceRule
+from nsl_bench.logic.las.bias.types import domains
+from nsl_bench.logic.las.clingo_tiers.demands import Demand, Problem
+from nsl_bench.logic.las.clingo_tiers.incumbent import Incumbent
+from nsl_bench.logic.las.clingo_tiers.trial import Trial
+from nsl_bench.logic.las.task import LasTask
+
+__all__ = ["cover"]
+
+T = TypeVar("T")
+
+_WINDOW = 40
+"""Demands of the first window."""
+_BEAMS = (5, 20, 60, 180)
+"""Rules of each length that are kept, at first and where that is not enough."""
+_ALIKE = 5
+"""Rules of a beam that change the same demands."""
+_LONGEST = 10
+"""Body literals that are tried."""
+_STALE = 3
+"""Literals in turn that make no rule of the beam more exact, after which longer rules are not tried."""
+_POOL = 200
+"""Rules found by one beam search that are tried again once the best of them has been added."""
+
+
+class _Effect(NamedTuple):
+    """What a hypothesis does on the window.
+
+    Attributes:
+        lost: demands that must be met, and that its last rule has changed so that they are not.
+        unmet: demands that must be met and are not.
+        open: single atoms that these ask for, and that are not as they should be.
+        score: its score on the window.
+        holds: numbers of the demands whose content holds bravely, and after them of the single atoms.
+    """
+
+    lost: int
+    unmet: int
+    open: int
+    score: int
+    holds: frozenset[int]
+
+    def betters(self, other: _Effect) -> bool:
+        """Whether it is better than another one."""
+        return self[1:4] < other[1:4]
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    """A rule that may be added or grow.
+
+    Attributes:
+        rule: the rule.
+        form: the same over numbered variables; None for a rule that is given whole.
+        whole: it may be added as it is.
+        safe: clingo can ground it.
+    """
+
+    rule: SpaceRule
+    form: Conjunction | None = None
+    whole: bool = True
+    safe: bool = True
+
+
+_Known = list[tuple[_Candidate, _Effect]]
+_Work = Generator[None, None, T]
+
+
+def cover(
+    task: LasTask,
+    incumbent: Incumbent,
+    budget: Budget,
+    tell: Callable[[str], None] = lambda words: None,
+) -> Iterator[None]:
+    """Offer a hypothesis that covers what must be covered, and makes up for its cost.
+
+    It yields now and then, so that its caller can do other work in between.
+
+    Args:
+        task: the task.
+        incumbent: is offered what is found.
+        budget: when to stop.
+        tell: is told how many examples that must be covered are.
+
+    Raises:
+        Expired: time or memory ran out.
+        RuntimeError: clingo cannot ground a rule.
+    """
+    found = incumbent.offer(())
+    if found is None:
+        return
+    yield
+    problem = incumbent.problem
+    search = _Covering(task, problem, budget)
+    missed = incumbent.missed(found)
+    window: list[Demand] = []
+    for unmet in (True, False):
+        own = [demand for demand in problem.demands if (demand.content in missed) is unmet]
+        window += _sample(own, _WINDOW // 2)
+    hard = sum(example.penalty is None for example in task.examples)
+    beams = iter(_BEAMS)
+    width = next(beams)
+    while True:
+        rules, effect = yield from search.cover(window, width)
+        found = incumbent.offer(tuple(rule.text for rule in rules))
+        if found is None:
+            return
+        if found.broken:
+            tell(f"rules for {hard - len(found.broken)} of {hard} examples that must be covered")
+        missed = incumbent.missed(found)
+        more = [each for each in problem.demands if each.content in missed and each not in window]
+        more = [each for each in more if each.is_hard or not effect.unmet]
+        if effect.unmet or not more:
+            wider = next(beams, None) if effect.unmet and search.narrow else None
+            if wider is None:
+                return
+            width = wider
+        window += _sample(more, len(window))
+
+
+def _sample(demands: Sequence[Demand], size: int) -> list[Demand]:
+    """So many of the demands at even distances."""
+    step = max(1, len(demands) // size)
+    return list(demands[::step][:size])
+
+
+class _Covering:
+    """Sequential covering of one task; see `cover`.
+
+    Attributes:
+        narrow: some rule was left out of a beam.
+    """
+
+    def __init__(self, task: LasTask, problem: Problem, budget: Budget) -> None:
+        self.narrow = False
+        self._window: Sequence[Demand] = ()
+        self._width = 0
+        self._pool: list[_Candidate] = []
+        self._bias = task.bias
+        self._problem = problem
+        self._budget = budget
+        self._maker = RuleMaker(task.bias, domains(task))
+        self._monotone = is_monotone(task.bias)
+        negative = any(demand.negative for demand in problem.demands)
+        heads = list(self._maker.heads(task.bias.constraints and negative))
+        given = (*task.bias.rules, *task.bias.instances)
+        self._first = [
+            *self._candidates(heads),
+            *(_Candidate(SpaceRule(*rule_parts(each.parsed), each.cost, each.parsed)) for each in given),
+        ]
+        one_literal = [longer for head in heads for longer in self._maker.refinements(head)]
+        self._space = [
+            *(each.rule for each in self._first),
+            *(SpaceRule(*self._maker.guarded(form), 0) for form in one_literal),
+        ]
+        self._dear = max([1, *(max(demand.penalty, demand.price) for demand in problem.demands)])
+
+    def cover(self, window: Sequence[Demand], width: int) -> _Work[tuple[tuple[SpaceRule, ...], _Effect]]:
+        """Rules that together do well on a window, and what they do there.
+
+        Args:
+            window: the demands.
+            width: rules of each length that are kept.
+        """
+        self._window = tuple(window)
+        self._trial = Trial(self._problem, self._window, self._space, self._budget)
+        yield
+        self._asked = [*self._window, *self._trial.atoms]
+        if width != self._width:
+            self._width, self._pool = width, []  # with other rules it may end elsewhere
+        self.narrow = False
+        rules: tuple[_Candidate, ...] = ()
+        (now,) = self._effects((), ())
+        while now.unmet or now.score > sum(each.rule.cost for each in rules):
+            known = self._tried(rules, self._pool, now)
+            best = _best(known, now)
+            if best is None or best[1].lost:
+                best, known = yield from self._search(rules, now)
+            if best is None:
+                break
+            useful = (each for each, effect in known if not effect.lost and effect.betters(now))
+            self._pool = list(itertools.islice(useful, _POOL))
+            yield
+            rules, now = self._shortened((*rules, best[0]), best[1])
+        self._pool = [*rules, *self._pool]
+        for each in rules:
+            others = tuple(other for other in rules if other is not each)
+            (without,) = self._effects([other.rule for other in others], ())
+            if without.betters(now):
+                rules, now = others, without
+        return tuple(each.rule for each in rules), now
+
+    def _shortened(
+        self, rules: tuple[_Candidate, ...], now: _Effect
+    ) -> tuple[tuple[_Candidate, ...], _Effect]:
+        """The rules without each literal of the last one that makes them no better."""
+        *base, last = rules
+        while last.form is not None:
+            shorter = [last.form.without(literal) for literal in last.form.literals]
+            best = _best(self._tried(base, self._candidates(shorter), now), now)
+            if best is None or best[1].lost:
+                break
+            last, now = best
+        return (*base, last), now
+
+    def _search(
+        self, base: Sequence[_Candidate], now: _Effect
+    ) -> _Work[tuple[tuple[_Candidate, _Effect] | None, _Known]]:
+        """The best rule to add that a beam search finds, and all that it tried, the most exact first."""
+        best: tuple[_Candidate, _Effect] | None = None
+        level = self._first
+        tried: _Known = []
+        seen: set[Conjunction] = set()
+        stale, exact = 0, 0.0
+        for _ in range(_LONGEST + 1):
+            known = self._tried(base, level, now)
+            yield
+            tried += known
+            found = _best(known if best is None else [best, *known], now)
+            if found is not None and found is best and not best[1].lost:
+                break
+            best = found
+            unsafe = [each.form for each in level if not each.safe and each.form is not None]
+            kept = [*unsafe[: self._width], *self._beam(known, now)]
+            longer = dict.fromkeys(
+                form for each in kept for form in self._maker.refinements(each, joined=True)
+            )
+            level = self._candidates([form for form in longer if form not in seen])
+            seen.update(longer)
+            most = max((self._exactness(now, effect)[0] for _, effect in known), default=0.0)
+            stale, exact = (0, most) if most > exact else (stale + 1, exact)
+            if not level or (stale >= _STALE and not unsafe):
+                break
+        tried.sort(key=lambda each: self._exactness(now, each[1]), reverse=True)
+        return best, tried
+
+    def _beam(self, known: _Known, now: _Effect) -> list[Conjunction]:
+        """The most exact of the rules that change some demand for the better."""
+        ranked = []
+        for number, (each, effect) in enumerate(known):
+            exactness, gain = self._exactness(now, effect)
+            if gain and each.form is not None:
+                kinds = len({i for i, _ in each.form.literals})
+                ranked.append((-exactness, -gain, each.rule.cost, -kinds, number, each.form, effect.holds))
+        alike: Counter[frozenset[int]] = Counter()
+        kept = []
+        for *_, form, holds in sorted(ranked, key=lambda entry: entry[:5]):
+            alike[holds] += 1
+            if alike[holds] <= _ALIKE:
+                kept.append(form)
+        self.narrow |= len(kept) > self._width
+        return kept[: self._width]
+
+    def _exactness(self, before: _Effect, after: _Effect) -> tuple[float, int]:
+        """The share of a rule's changes that are for the better, Laplace-corrected; and these alone."""
+        gain, loss = 0, 0
+        for i in before.holds ^ after.holds:
+            demand = self._asked[i]
+            wanted = demand.penalty + self._dear * demand.required
+            unwanted = demand.price + self._dear * demand.forbidden
+            gain += wanted if i in after.holds else unwanted
+            loss += unwanted if i in after.holds else wanted
+        return (gain + self._dear) / (gain + loss + 2 * self._dear), gain
+
+    def _candidates(self, forms: Sequence[Conjunction]) -> list[_Candidate]:
+        """The rules of some forms, without those that no longer rule of the space can grow from."""
+        maker = self._maker
+        costs = rule_costs(self._bias, [maker.parts(form) for form in forms], self._budget)
+        found = []
+        for form, cost in zip(forms, costs, strict=True):
+            if cost is None and self._monotone:
+                continue
+            safe = maker.is_safe(form) and (bool(form.literals) or form.head is not None)
+            rule = SpaceRule(*maker.guarded(form), cost or 0, marks=maker.marks(form))
+            found.append(_Candidate(rule, form, cost is not None and safe and maker.is_allowed(form), safe))
+        return found
+
+    def _tried(self, base: Sequence[_Candidate], level: Iterable[_Candidate], now: _Effect) -> _Known:
+        """The rules that can be tried, each with the effect of adding it."""
+        safe = [each for each in level if each.safe]
+        effects = self._effects([each.rule for each in base], [each.rule for each in safe], now)
+        return list(zip(safe, effects[1:], strict=True))
+
+    def _effects(
+        self, base: Sequence[SpaceRule], rules: Sequence[SpaceRule], now: _Effect | None = None
+    ) -> list[_Effect]:
+        """What some rules do, and what they do with each of others besides."""
+        cost = sum(rule.cost for rule in base)
+        costs = [cost, *(cost + rule.cost for rule in rules)]
+        found = []
+        for score, holds in zip(costs, self._trial.holds(base, rules), strict=True):
+            bad = [i for i, d in enumerate(self._asked) if (d.forbidden if i in holds else d.required)]
+            lost = 0 if now is None else sum((i in now.holds) != (i in holds) for i in bad)
+            unmet = sum(i < len(self._window) for i in bad)
+            score += sum(d.price if i in holds else d.penalty for i, d in enumerate(self._window))
+            found.append(_Effect(lost, unmet, len(bad) - unmet, score, holds))
+        return found
+
+
+def _best(known: _Known, now: _Effect) -> tuple[_Candidate, _Effect] | None:
+    """The best rule of those that may be added and make the hypothesis better, rather without loss."""
+    better = [pair for pair in known if pair[0].whole and pair[1].betters(now)]
+    return min(better, key=lambda pair: pair[1][:4], default=None)

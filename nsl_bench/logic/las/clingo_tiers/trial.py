@@ -1,0 +1,153 @@
+"""Tries rules on some examples, many at once: which examples' demands hold bravely with each of them.
+
+One clingo control has grounded what no hypothesis changes. Each batch of rules gets replicas of its own, and
+one choice says which rule is tried.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from clingo import Function, Model, Number, Symbol
+
+from nsl_bench.core.budget import Budget
+from nsl_bench.logic.asp.ground_program import GroundProgram
+from nsl_bench.logic.asp.parsing import QuietControl
+from nsl_bench.logic.asp.replicas import replicate
+from nsl_bench.logic.las.bias.space import SpaceRule
+from nsl_bench.logic.las.clingo_tiers.demands import Demand, Problem
+
+__all__ = ["Trial"]
+
+_BATCH = 500
+"""Rules that are grounded together."""
+_MOST = 20_000
+_GROWTH = 4
+"""Ground rules, and for how many times the first ones, that a control may have before a new one is made."""
+_POLL = 0.05
+
+
+class Trial:
+    """Tries rules on the demands of a window.
+
+    Args:
+        problem: the problem.
+        window: the demands.
+        space: rules in which each predicate occurs that a tried rule may have.
+        budget: when to stop.
+
+    Attributes:
+        atoms: single atoms that demands of the window ask for, if they must be met, as further demands; only
+            where a hypothesis has one answer set, for then each of them alone is a step towards the whole.
+
+    Raises:
+        Expired: time or memory ran out.
+    """
+
+    def __init__(
+        self, problem: Problem, window: Sequence[Demand], space: Sequence[SpaceRule], budget: Budget
+    ) -> None:
+        self._budget = budget
+        self._program = replicate(
+            problem.background,
+            dict.fromkeys(demand.content[2] for demand in window),
+            space,
+            asked=dict.fromkeys(a for demand in window for part in demand.content[:2] for a in part),
+            derived_sets=problem.derived_sets,
+            restricted=True,
+        )
+        self.atoms = _atoms(window) if self._program.deterministic else []
+        self._window = [*window, *self.atoms]
+        options = [] if self._program.deterministic else ["--enum-mode=brave", "--heuristic=Domain"]
+        self._options = ["--models=0", *options]
+        self._begin()
+
+    def _begin(self) -> None:
+        """Make a control, for a later batch takes the longer the more were before."""
+        self._control = QuietControl(self._options)
+        self._watching = GroundProgram(keep=False)
+        self._control.register_observer(self._watching)  # type: ignore[arg-type]
+        self._control.add("base", [], f"{self._program.shared}\n#show.")
+        self._watching.ground(self._control, self._budget.check)
+        self._most = _MOST + _GROWTH * self._watching.seen
+        self._batches = 0
+
+    def holds(self, base: Sequence[SpaceRule], rules: Sequence[SpaceRule]) -> list[frozenset[int]]:
+        """Numbers of demands and atoms that hold bravely with a base alone, then with each rule besides.
+
+        Raises:
+            Expired: time or memory ran out.
+        """
+        batches = [rules[start : start + _BATCH] for start in range(0, len(rules), _BATCH)] or [()]
+        alone, *found = self._hold(base, batches[0])
+        for batch in batches[1:]:
+            found += self._hold(base, batch)[1:]
+        return [alone, *found]
+
+    def _hold(self, base: Sequence[SpaceRule], rules: Sequence[SpaceRule]) -> list[frozenset[int]]:
+        # after an enumeration of brave consequences, clingo finds nothing in what is grounded later
+        if self._watching.seen > self._most or (self._batches and not self._program.deterministic):
+            self._begin()
+        number = Number(self._batches)
+        tried = Function(self._program.names("tried"), [number])
+        part = f"batch{number}"
+        self._control.add(part, [], self._text(base, rules, str(tried)))
+        self._watching.ground(self._control, self._budget.check, [(part, [])])
+        self._batches += 1
+        found: dict[int, frozenset[int]] = {}
+
+        def keep(model: Model) -> None:
+            shown = [symbol.number for symbol in model.symbols(shown=True)]
+            found[-min(0, *shown)] = frozenset([each - 1 for each in shown if each > 0])
+
+        chosen = [Function(self._program.names("chosen"), [number, Number(k)]) for k in range(len(rules) + 1)]
+        self._control.assign_external(tried, True)
+        for assumed in [None] if self._program.deterministic else chosen:
+            self._solve(assumed, keep)
+        self._control.release_external(tried)
+        return [found.get(k, frozenset()) for k in range(len(rules) + 1)]
+
+    def _solve(self, assumed: Symbol | None, keep: Callable[[Model], None]) -> None:
+        assumptions = [] if assumed is None else [(assumed, True)]
+        with self._control.solve(assumptions, on_model=keep, async_=True) as handle:
+            while not handle.wait(_POLL):
+                self._budget.check()
+
+    def _text(self, base: Sequence[SpaceRule], rules: Sequence[SpaceRule], tried: str) -> str:
+        """The program of a batch; what it shows is k + 1 for demand k, and -k where rule k is tried."""
+        program, example, batch = self._program, self._program.any_example, self._batches
+        first = batch * len(self._window)
+        here, chosen = f"{program.names('in_chunk')}({batch},{example})", f"{program.names('chosen')}({batch}"
+        lines = [
+            f"#external {tried}. 1 {{ {chosen},0..{len(rules)}) }} 1 :- {tried}.",
+            f"#show -{example} : {chosen},{example}).",
+            f"#show {example}-{first - 1} : {program.covers(example)}, {example} >= {first}, {tried}.",
+        ]
+        replicas: dict[tuple[str, ...], int] = {}
+        for i, demand in enumerate(self._window, first):
+            inclusions, exclusions, context = demand.content
+            # examples with one context have the same answer set, if there is only one
+            own = replicas.setdefault(context, i) if program.deterministic else i
+            lines.append(program.covered(i, inclusions, exclusions, own))
+            if own == i:
+                lines += [f"{program.example(i)}.", f"{program.names('in_chunk')}({batch},{i})."]
+                lines += [program.frame(str(i)), program.context(i, context)]
+        lines += [program.rule(rule, number=example, condition=here) for rule in program.local]
+        lines += program.asking(example, here)
+        lines += [program.learned(rule, number=example, condition=here) for rule in base]
+        for k, rule in enumerate(rules, 1):
+            lines.append(program.learned(rule, number=example, condition=f"{here}, {chosen},{k})"))
+        if not program.deterministic:
+            lines.append(f"#heuristic {program.covers(example)} : {here}. [1,true]")
+        return "\n".join(lines)
+
+
+def _atoms(window: Sequence[Demand]) -> list[Demand]:
+    """A demand for each atom of demands that ask for several and must be met."""
+    found: list[Demand] = []
+    for demand in window:
+        inclusions, exclusions, context = demand.content
+        if demand.required and len(inclusions) + len(exclusions) > 1:
+            found += [Demand(((atom,), (), context), required=True) for atom in inclusions]
+            found += [Demand(((), (atom,), context), required=True) for atom in exclusions]
+    return found

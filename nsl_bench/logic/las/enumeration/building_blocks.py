@@ -1,0 +1,220 @@
+"""Building blocks of rule bodies: single literals, and stars of literals around one leaf variable.
+
+A block is a Boolean table over its variables. Bodies are conjunctions of blocks; see `search`.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from nsl_bench.logic.las.enumeration.resources import Resources
+from nsl_bench.logic.las.tables.body_literals import BodyLiteral, patterns
+from nsl_bench.logic.las.tables.columns import Bits
+
+__all__ = [
+    "LEAF",
+    "BlockMaker",
+    "Blocks",
+    "BuildingBlock",
+    "Part",
+    "Placement",
+    "Shape",
+    "counted",
+    "limited_modes",
+    "placed_view",
+]
+
+_Seen = TypeVar("_Seen")
+
+LEAF = -1
+
+Part = tuple[int, tuple[int, ...]]
+"""A literal (its index) and the variable at each of its places; `LEAF` stands for a star's leaf variable."""
+
+Shape = tuple[tuple[int, tuple[int, ...]], ...]
+"""What constraints see of literals: the kind of each (`BodyLiteral.kind`) and its variables, in order."""
+
+Placement = tuple[int, tuple[int, ...]]
+"""A block (its index) and the variable at each of its places."""
+
+
+class BuildingBlock(NamedTuple):
+    """A building block.
+
+    Attributes:
+        types: types of its places, each place a variable of its own.
+        table: uint64 [sizes..., words]: where it holds.
+        parts: its literals; variables are places, or `LEAF`.
+        used: its resources; `variables` counts the leaf alone.
+        symmetric: exchanging its two places changes nothing, neither its table nor what it binds.
+        varies: its truth differs from column to column.
+        binds: places that a positive literal of it makes safe and no type guard does.
+        family: predicate and sign of a single literal, where equal ground literals are ruled out.
+        shape: what constraints see of its parts, where rules are held to some: kinds and places.
+    """
+
+    types: tuple[str, ...]
+    table: Bits
+    parts: tuple[Part, ...]
+    used: Resources
+    symmetric: bool
+    varies: bool
+    binds: frozenset[int]
+    family: tuple[str, int, bool] | None = None
+    shape: Shape = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """The blocks of a search, their tables one after the other in one array.
+
+    Attributes:
+        items: the blocks.
+        literals: what their parts are indices into.
+        pool: uint64 [cells]: all tables; each block's table is a view.
+        starts: where each table begins.
+    """
+
+    items: tuple[BuildingBlock, ...]
+    literals: Sequence[BodyLiteral]
+    pool: Bits
+    starts: tuple[int, ...]
+
+    @classmethod
+    def of(cls, blocks: list[BuildingBlock], literals: Sequence[BodyLiteral]) -> Blocks:
+        """Moves the tables of `blocks` into one array; empties the list, so that no table is held twice."""
+        sizes = [block.table.size for block in blocks]
+        starts = np.cumsum([0, *sizes]).tolist()
+        pool = np.empty(starts[-1], np.uint64)
+        moved = []
+        blocks.reverse()
+        for start, size in zip(starts, sizes, strict=False):
+            block = blocks.pop()
+            table = pool[start : start + size].reshape(block.table.shape)
+            table[...] = block.table
+            moved.append(block._replace(table=table))
+        return cls(tuple(moved), literals, pool, tuple(starts[:-1]))
+
+    @cached_property
+    def types(self) -> frozenset[str]:
+        """The types of all places."""
+        return frozenset(kind for block in self.items for kind in block.types)
+
+
+class BlockMaker(NamedTuple):
+    """Makes blocks, with what can be read off their tables.
+
+    Attributes:
+        literals: what parts are indices into.
+        full: uint64 [words], all columns.
+        unguarded: types whose variables only positive literals make safe.
+        sighted: blocks have shapes.
+    """
+
+    literals: Sequence[BodyLiteral]
+    full: Bits
+    unguarded: frozenset[str]
+    sighted: bool = False
+
+    def make(
+        self, types: tuple[str, ...], table: Bits, parts: tuple[Part, ...], used: Resources
+    ) -> BuildingBlock:
+        """The block of these types, table, parts and resources (see `BuildingBlock`)."""
+        binds = frozenset(
+            variable
+            for i, variables in parts
+            if self.literals[i].binds
+            for variable in variables
+            if variable >= 0 and types[variable] in self.unguarded
+        )
+        exchangeable = len(types) == 2 and types[0] == types[1] and len(binds) != 1
+        symmetric = exchangeable and np.array_equal(table, np.swapaxes(table, 0, 1))
+        varies = _varies(table, self.full)
+        if not self.sighted:
+            return BuildingBlock(types, table, parts, used, symmetric, varies, binds)
+        shape = tuple(sorted((self.literals[i].kind, variables) for i, variables in parts))
+        return BuildingBlock(types, table, parts, used, False, varies, binds, None, shape)
+
+    def of_literals(self, most_variables: int, *, without_replacement: bool = False) -> list[BuildingBlock]:
+        """One block for each literal and each way in which its places may share variables.
+
+        Args:
+            most_variables: the most variables of a rule.
+            without_replacement: literals of one predicate and sign must differ as ground atoms.
+        """
+        places = limited_modes(self.literals)
+        blocks: list[BuildingBlock] = []
+        for index, literal in enumerate(self.literals):
+            recall = [0] * len(places)
+            if literal.mode.recall is not None:
+                recall[places[literal.mode.mode]] = 1
+            for pattern in patterns(literal.types, most_variables):
+                if literal.mode.anti_reflexive and not _all_differ(literal, pattern):
+                    continue
+                table = _diagonal(literal.table, pattern)
+                if not table.any():
+                    continue
+                types = tuple(literal.types[pattern.index(k)] for k in range(max(pattern, default=-1) + 1))
+                used = Resources(literal.costs[pattern], literal.size, 0, tuple(recall))
+                block = self.make(types, table, ((index, pattern),), used)
+                if without_replacement:
+                    block = block._replace(symmetric=False, family=literal.family)
+                blocks.append(block)
+        return blocks
+
+
+def _varies(table: Bits, full: Bits) -> bool:
+    """Whether some cell holds in one column and not in another."""
+    if len(full) == 1:
+        return bool(((table != 0) & (table != full)).any())
+    some = (table != 0).any(axis=-1)
+    return bool((some & (table != full).any(axis=-1)).any())
+
+
+def limited_modes(literals: Iterable[BodyLiteral]) -> dict[int, int]:
+    """Declarations with a recall, each with its place in `Resources.recall`."""
+    modes = dict.fromkeys(x.mode.mode for x in literals if x.mode.recall is not None)
+    return {mode: place for place, mode in enumerate(modes)}
+
+
+def _all_differ(literal: BodyLiteral, pattern: Sequence[int]) -> bool:
+    """Whether no variable and no constant occurs twice."""
+    return len(set(pattern)) == len(pattern) and len(set(literal.constants)) == len(literal.constants)
+
+
+def _diagonal(table: Bits, pattern: tuple[int, ...]) -> Bits:
+    """The table over distinct variables: places that share a variable keep the diagonal."""
+    k = max(pattern, default=-1) + 1
+    if k == len(pattern):
+        return table
+    words = len(pattern)
+    return np.ascontiguousarray(np.einsum(table, [*pattern, words], [*range(k), words]))
+
+
+def placed_view(table: Bits, variables: tuple[int, ...], n: int) -> Bits:
+    """A block's table with an axis for each of `n` variables, of extent 1 where it has none.
+
+    Args:
+        table: uint64 [sizes..., words].
+        variables: the variable at each of its places, all different.
+        n: how many variables there are.
+    """
+    order = sorted(range(len(variables)), key=lambda place: variables[place])
+    transposed = table.transpose(*order, len(variables))
+    sizes = dict(zip(sorted(variables), transposed.shape, strict=False))
+    return transposed.reshape(*(sizes.get(v, 1) for v in range(n)), table.shape[-1])
+
+
+def counted(shape: Sequence[_Seen]) -> tuple[tuple[_Seen, ...], tuple[int, ...]]:
+    """The different members of a sorted shape, and how often each is there.
+
+    A body of the same members is allowed if another one is that has none of them less often.
+    """
+    found = Counter(shape)
+    return tuple(found), tuple(found.values())

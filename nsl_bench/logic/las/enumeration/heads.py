@@ -1,0 +1,116 @@
+"""Heads of rules, and which cells their instances are."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from nsl_bench.logic.las.enumeration.cells import Cells
+from nsl_bench.logic.las.language_bias import ModeAtom
+from nsl_bench.logic.las.tables.body_literals import patterns
+from nsl_bench.logic.las.tables.literals import Vocabulary
+from nsl_bench.logic.las.terms import atom_text
+
+__all__ = ["HeadForm", "head_forms"]
+
+
+class HeadForm(NamedTuple):
+    """A head with constants filled in.
+
+    Attributes:
+        atom: its declaration.
+        constants: values for ``const(type)``.
+        places: variable in each ``var(type)``, numbered by first occurrence.
+        types: type of each variable.
+        rows: intp [sizes...]: which row of `Cells` each instance is, -1 for none.
+        cost: what it adds to a rule's cost.
+    """
+
+    atom: ModeAtom
+    constants: tuple[str, ...]
+    places: tuple[int, ...]
+    types: tuple[str, ...]
+    rows: npt.NDArray[np.intp]
+    cost: int
+
+    def text(self, variables: Sequence[str]) -> str:
+        """The head with these names for its variables."""
+        return atom_text(self.atom, iter([variables[p] for p in self.places]), iter(self.constants))
+
+
+_Form = tuple[tuple[str, ...], tuple[int, ...]]
+"""Constants and places of a head."""
+
+
+def head_forms(vocabulary: Vocabulary, cells: Cells) -> list[HeadForm]:
+    """The heads that can fill a cell of interest, with costs.
+
+    Args:
+        vocabulary: the literals that the mode declarations allow.
+        cells: the cells that targets ask about.
+
+    Raises:
+        Undecided: their instances are too many to be held.
+        UserError: a constant's type has no constant.
+    """
+    found: list[tuple[ModeAtom, tuple[str, ...], tuple[int, ...], tuple[str, ...], npt.NDArray[np.intp]]] = []
+    most = vocabulary.bias.max_variables
+    for head in vocabulary.bias.heads:
+        slots = head.atom.placeholders
+        kinds = tuple(p.type for p in slots if p.kind == "var")
+        allowed = [list(each) for each in vocabulary.constants_at(slots)]
+        order = patterns(kinds, most)
+        instances = _instances(vocabulary, head.atom, kinds, allowed, cells)
+        for constants, places in itertools.product(itertools.product(*allowed), order):
+            filled = instances.get((constants, places))
+            if filled is None:
+                continue
+            types = tuple(kinds[places.index(k)] for k in range(max(places, default=-1) + 1))
+            shape = [len(vocabulary.domain(kind).values) for kind in types]
+            vocabulary.budget.take(8 * math.prod(shape), "tables of heads")
+            rows = np.full(shape, -1, np.intp)
+            for where, row in filled:
+                rows[where] = row
+            found.append((head.atom, constants, places, types, rows))
+    names = [f"V{i + 1}" for i in range(most)]
+    texts = [
+        atom_text(atom, iter([names[p] for p in places]), iter(constants))
+        for atom, constants, places, _, _ in found
+    ]
+    costs = vocabulary.head_costs(texts)
+    return [HeadForm(*form, cost) for form, cost in zip(found, costs, strict=True)]
+
+
+def _instances(
+    vocabulary: Vocabulary,
+    atom: ModeAtom,
+    kinds: tuple[str, ...],
+    allowed: Sequence[Sequence[str]],
+    cells: Cells,
+) -> dict[_Form, list[tuple[tuple[int, ...], int]]]:
+    """The cells' atoms that a head can be, by form: index of each variable's value, and the atom's row."""
+    domains = [vocabulary.domain(kind) for kind in kinds]
+    found: dict[_Form, list[tuple[tuple[int, ...], int]]] = {}
+    for symbol, number in vocabulary.grounding.learned.items():
+        row = cells.row.get(number)
+        if row is None or (symbol.name, len(symbol.arguments)) != atom.signature:
+            continue
+        fillers = vocabulary.fillings(atom, symbol.arguments)
+        if fillers is None:
+            continue
+        variables, constants = fillers
+        texts = tuple(map(str, constants))
+        if not all(text in known for text, known in zip(texts, allowed, strict=True)):
+            continue
+        where = [domain.position.get(value, -1) for domain, value in zip(domains, variables, strict=True)]
+        for places in patterns(kinds, vocabulary.bias.max_variables):
+            chosen = [where[places.index(k)] for k in range(max(places, default=-1) + 1)]
+            if -1 in chosen or any(where[i] != chosen[k] for i, k in enumerate(places)):
+                continue
+            found.setdefault((texts, places), []).append((tuple(chosen), row))
+    return found

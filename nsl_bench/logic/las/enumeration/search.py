@@ -1,0 +1,319 @@
+"""Enumerating conjunctions of building blocks, the cheapest first, each distinct table once.
+
+A conjunction over some variables is a set of placed blocks; its table is the AND of theirs. Conjunctions
+whose tables are equal up to renaming variables of one type, and whose variables are as safe, behave alike in
+all rules, so one is kept only if none of its like uses up less.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+from collections.abc import Callable, Collection, Iterator, Sequence
+
+from nsl_bench.core.budget import Undecided
+from nsl_bench.logic.las.enumeration.building_blocks import Blocks, BuildingBlock, Placement, Shape, counted
+from nsl_bench.logic.las.enumeration.canonical import Order, Renamings
+from nsl_bench.logic.las.enumeration.compiled import make_tables
+from nsl_bench.logic.las.enumeration.conjunctions import Conjunction, Relevance
+from nsl_bench.logic.las.enumeration.evaluation import Extension
+from nsl_bench.logic.las.enumeration.resources import Limits, Resources
+from nsl_bench.logic.las.tables.columns import Bits
+from nsl_bench.logic.las.tables.dominance import covers, undominated
+from nsl_bench.logic.las.tables.literals import Vocabulary
+
+__all__ = ["Search"]
+
+_MOST_STATES = 400_000
+_MOST_BYTES = 1 << 24
+"""Tables of tests that are compared at a time."""
+_WATCHED = 64
+"""Conjunctions between two looks at the memory."""
+
+_Option = tuple[Placement, tuple[str, ...], bool]
+"""A way to place a block beside others: the new variables' types, and whether it shares a variable."""
+
+
+class Search:
+    """Enumerates conjunctions that grow from some fixed variables, or from nothing.
+
+    Args:
+        vocabulary: domains.
+        blocks: what conjunctions are made of.
+        fixed: types of variables that are kept apart, e.g. those of a head.
+        limits: bounds.
+        unprofitable: says of a projection and a cost that no rule that contains them can pay.
+        relevance: where projections matter; None: everywhere.
+        through_first: each block has to contain variable 0 (stars).
+
+    Attributes:
+        tables: the conjunctions' tables.
+        evaluated: how many tables were computed.
+        complete: `run` has found all.
+        failure: why tables are computed by numpy where compiled kernels were meant to, if so.
+    """
+
+    def __init__(
+        self,
+        vocabulary: Vocabulary,
+        blocks: Blocks,
+        fixed: tuple[str, ...],
+        limits: Limits,
+        unprofitable: Callable[[Bits, int], bool],
+        relevance: Relevance | None = None,
+        *,
+        through_first: bool = False,
+    ) -> None:
+        self.tables, self.failure = make_tables(vocabulary, blocks, fixed, limits, relevance)
+        self.evaluated = 0
+        self.complete = False
+        self._blocks: Sequence[BuildingBlock] = blocks.items
+        self._fixed = fixed
+        self._limits = limits
+        self._unprofitable = unprofitable
+        self._relevance = relevance
+        self._through_first = through_first
+        self._full = vocabulary.columns.full
+        self._unguarded = {kind for kind in {*fixed, *blocks.types} if not vocabulary.domain(kind).guarded}
+        self._single = vocabulary.single
+        self._without_replacement = vocabulary.without_replacement
+        self._sighted = vocabulary.sight is not None
+        self._interest = vocabulary.interest
+        tests = (i for i, b in enumerate(self._blocks) if b.types == fixed and not b.varies)
+        self._tests = set(tests) if through_first else set()
+        self._known_useful: dict[tuple[tuple[str, ...], tuple[Placement, ...]], set[int]] = {}
+        self._renamings = Renamings(self._blocks, len(fixed))
+        self._options: dict[tuple[str, ...], list[_Option]] = {}
+        self._tried: set[tuple[tuple[str, ...], tuple[Placement, ...]]] = set()
+        self._seen: dict[tuple[object, ...], list[tuple[int, ...]]] = {}
+
+    def run(self) -> list[Conjunction]:
+        """All distinct conjunctions that may pay, cheapest first; fewer where the budget expires.
+
+        Raises:
+            Undecided: there are too many.
+        """
+        found: list[Conjunction] = []
+        queue: list[tuple[int, int, int, Conjunction]] = []
+        counter = itertools.count()
+        children = self._starts()
+        while True:
+            for child in children:
+                heapq.heappush(queue, (child.used.cost, child.used.literals, next(counter), child))
+            if not queue or self._limits.budget.expired():
+                break
+            state = heapq.heappop(queue)[-1]
+            children = iter(())
+            if self._is_dominated(state):
+                continue
+            found.append(state)
+            if len(found) % _WATCHED == 0:
+                self._limits.budget.take(0, "rule bodies")
+            if len(found) > _MOST_STATES:
+                raise Undecided("too many rule bodies")
+            children = self._children(state)
+        self.complete = not queue and not self._limits.budget.expired()
+        return found
+
+    def _starts(self) -> Iterator[Conjunction]:
+        used = Resources(0, 0, len(self._fixed), (0,) * len(self._limits.recall))
+        if self._fixed:
+            projection, digests = self.tables.start()
+            unbound = frozenset(i for i, kind in enumerate(self._fixed) if kind in self._unguarded)
+            key = (self._fixed, digests[0], tuple(sorted(unbound)), ())
+            start = Conjunction(self._fixed, (), used, projection, unbound, key)
+            self._remember(start)
+            return iter([start])
+        empty = Conjunction((), (), used, self._full, frozenset())
+        placed = [
+            ((i, tuple(range(len(block.types)))), block.types)
+            for i, block in enumerate(self._blocks)
+            if block.varies or self._sighted
+        ]
+        return self._grow(empty, placed)
+
+    def _children(self, state: Conjunction) -> Iterator[Conjunction]:
+        options = self._options.get(state.types)
+        if options is None:
+            options = self._options[state.types] = self._all_options(state.types)
+        useful = self._useful(state)
+        present = set(state.placements)
+        families = {self._blocks[index].family for index, _ in state.placements} - {None}
+        return self._grow(
+            state,
+            [
+                (placement, new)
+                for placement, new, joined in options
+                if placement not in present
+                and placement[0] in useful
+                and (joined or self._blocks[placement[0]].family in families)
+            ],
+        )
+
+    def _useful(self, state: Conjunction) -> Collection[int]:
+        """The blocks that may be added, without tests of a star's leaf that others make superfluous.
+
+        A test, such as a comparison with a constant, holds the same in every column. It says nothing alone,
+        and beside other blocks of a star no more than any that holds for the same values there.
+        """
+        if not self._tests:
+            return range(len(self._blocks))
+        core = tuple(each for each in state.placements if each[0] not in self._tests)
+        found = self._known_useful.get((state.types, core))
+        if found is None:
+            found = set(range(len(self._blocks))) - self._tests
+            if core or self._sighted:
+                found |= self._undominated_tests(state.types, core)
+            self._known_useful[state.types, core] = found
+        return found
+
+    def _undominated_tests(self, types: tuple[str, ...], core: tuple[Placement, ...]) -> set[int]:
+        """The tests that are left beside some placed blocks."""
+        if self.tables.volume(types) * len(self._tests) > _MOST_BYTES:
+            return set(self._tests)
+        tests = sorted(self._tests)
+        blocks = [self._blocks[i] for i in tests]
+        kinds = [(block.binds, block.shape) for block in blocks]
+        prices = [(*self._limits.key(block.used), block.used.literals) for block in blocks]
+        tables = self.tables.tested(types, core, tests)
+        return {tests[k] for k in undominated(kinds, tables, prices, self._interest)}
+
+    def _all_options(self, types: tuple[str, ...]) -> list[_Option]:
+        """Each way to place a block on these variables and new ones.
+
+        Without replacement, literals of one predicate constrain each other without sharing a variable.
+        """
+        found: list[_Option] = []
+        by_type: dict[str, list[int]] = {}
+        for variable, kind in enumerate(types):
+            by_type.setdefault(kind, []).append(variable)
+        spare = self._limits.variables - len(types)
+        for index, block in enumerate(self._blocks):
+            if self._limits.budget.expired():
+                break
+            if not block.types:
+                continue
+            options = [self._places(by_type.get(kind, []), kind) for kind in block.types]
+            for choice in itertools.product(*options):
+                known = [variable for variable in choice if variable is not None]
+                if len(set(known)) < len(known) or choice.count(None) > spare:
+                    continue
+                if not known and not self._without_replacement:
+                    continue
+                if (self._through_first and 0 not in known) or _is_mirrored(block, choice):
+                    continue
+                numbers = itertools.count(len(types))
+                variables = tuple(next(numbers) if v is None else v for v in choice)
+                new = tuple(kind for v, kind in zip(choice, block.types, strict=True) if v is None)
+                found.append(((index, variables), new, bool(known)))
+        return found
+
+    def _places(self, known: list[int], kind: str) -> list[int | None]:
+        """The variables of a type that a block may have: the known ones, or a new one (None)."""
+        return [*known] if known and kind in self._single else [*known, None]
+
+    def _grow(
+        self, state: Conjunction, placed: Sequence[tuple[Placement, tuple[str, ...]]]
+    ) -> Iterator[Conjunction]:
+        """The extensions of `state` that are new, within the limits, may pay and are not dominated."""
+        for extension in self._extensions(state, placed):
+            self._limits.budget.pause()
+            if self._limits.budget.expired():
+                return
+            self.evaluated += 1
+            projection, digests = self.tables.extend(state, extension)
+            if not projection.any() or self._unprofitable(projection, extension.used.cost):
+                continue
+            child = self._child(extension, projection, digests)
+            if not self._is_redundant(state, child) and self._remember(child):
+                yield child
+
+    def _extensions(
+        self, state: Conjunction, placed: Sequence[tuple[Placement, tuple[str, ...]]]
+    ) -> Iterator[Extension]:
+        for placement, new in placed:
+            if self._limits.budget.expired():
+                return
+            more = self._blocks[placement[0]].used
+            if not self._limits.allow(state.used, more, len(new)):
+                continue
+            types = (*state.types, *new)
+            placements = (*state.placements, placement)
+            orders = self._renamings.orders(types, placements)
+            canonical = self._renamings.least(types, placements, orders)
+            if canonical[:2] in self._tried:
+                continue
+            self._tried.add(canonical[:2])
+            compared = self.tables.compared(types, orders, canonical[2])
+            yield Extension(placement, types, compared, state.used.plus(more, len(new)), canonical)
+
+    def _child(self, extension: Extension, projection: Bits, digests: Sequence[bytes]) -> Conjunction:
+        types, placements, order = extension.canonical
+        bound = {variables[place] for i, variables in placements for place in self._blocks[i].binds}
+        unbound = {v for v, kind in enumerate(types) if kind in self._unguarded and v not in bound}
+        found = Conjunction(types, placements, extension.used, projection, frozenset(unbound))
+        if self._without_replacement:
+            return found._replace(key=(types, placements))
+        raw = {order[v] for v in unbound}
+        keys = (
+            (digest, tuple(i for i, v in enumerate(each) if v in raw), *self._shape(placements, order, each))
+            for digest, each in zip(digests, extension.orders, strict=True)
+        )
+        digest, missing, seen, counts = min(keys)
+        return found._replace(key=(types, digest, missing, seen), counts=counts)
+
+    def _shape(
+        self, placements: Sequence[Placement], order: Order, other: Order
+    ) -> tuple[tuple[tuple[Shape, tuple[int, ...]], ...], tuple[int, ...]]:
+        """What constraints see of placed blocks, and how often (`counted`), under another order of variables.
+
+        Args:
+            placements: the blocks, their variables in the order `order`.
+            order, other: variables in that order and in the other one.
+        """
+        if not self._sighted:
+            return (), ()
+        place = {variable: i for i, variable in enumerate(other)}
+        return counted(
+            sorted((self._blocks[i].shape, tuple(place[order[v]] for v in vs)) for i, vs in placements)
+        )
+
+    def _is_redundant(self, state: Conjunction, child: Conjunction) -> bool:
+        """Whether a child of `state` does no more than cost more and fill less.
+
+        Without further variables that is true of whatever grows from it, too.
+        """
+        return (
+            self._relevance is not None
+            and not self._without_replacement
+            and not self._sighted
+            and child.types == self._fixed
+            and child.unbound == state.unbound
+            and self._relevance.as_harmful(state.projection, child.projection)
+        )
+
+    def _remember(self, state: Conjunction) -> bool:
+        """Whether no conjunction of its like that was seen before uses up as little; remembers it then."""
+        weight = self._weight(state)
+        known = self._seen.setdefault(state.key, [])
+        if any(covers(other, weight) for other in known):
+            return False
+        known[:] = [other for other in known if not covers(weight, other)]
+        known.append(weight)
+        return True
+
+    def _weight(self, state: Conjunction) -> tuple[int, ...]:
+        return (*self._limits.key(state.used), *state.counts)
+
+    def _is_dominated(self, state: Conjunction) -> bool:
+        """Whether one of its like that uses up less has been found since it was."""
+        weight = self._weight(state)
+        return any(other != weight and covers(other, weight) for other in self._seen[state.key])
+
+
+def _is_mirrored(block: BuildingBlock, choice: Sequence[int | None]) -> bool:
+    """Whether a placement is another one with the places of a symmetric block exchanged."""
+    if not block.symmetric:
+        return False
+    first, second = choice
+    return second is not None and (first is None or first > second)

@@ -1,0 +1,174 @@
+"""The examples that a hypothesis covers, decided by clingo from the definition.
+
+A positive example is covered if some answer set of background, hypothesis and its context holds its
+inclusions and none of its exclusions; a negative one if no answer set does (Law, Russo, Broda: "The
+complexity and generality of learning answer set programs", 2018). This check is independent of how a
+hypothesis was found, and scores solvers and adapters. Many examples share one grounding (see
+`nsl_bench.logic.asp.replicas`); large tasks are divided into chunks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from clingo import Model
+
+from nsl_bench.core.budget import Budget
+from nsl_bench.core.types import WeightedExample
+from nsl_bench.logic.asp.ground_program import GroundProgram
+from nsl_bench.logic.asp.parsing import QuietControl
+from nsl_bench.logic.asp.program import parse, union
+from nsl_bench.logic.asp.replicas import Replicas, replicate
+from nsl_bench.logic.las.bias.hypothesis import hypothesis_cost
+from nsl_bench.logic.las.task import LasTask
+
+__all__ = ["Content", "Score", "content", "covered", "joint_program", "score"]
+
+_POLL = 0.05
+_CHUNK = 20_000
+"""Context statements that are grounded together, which bounds the memory."""
+
+Content = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Score:
+    """The score of a hypothesis on a task.
+
+    Attributes:
+        cost: cost of the hypothesis.
+        penalties: sum of the penalties of uncovered examples.
+        covered: whether each example of the task is covered.
+        broken: ids of uncovered examples that must be covered; if there are any, the hypothesis is not a
+            solution.
+    """
+
+    cost: int
+    penalties: int
+    covered: tuple[bool, ...]
+    broken: tuple[str, ...]
+
+    @property
+    def total(self) -> int:
+        """Cost and penalties."""
+        return self.cost + self.penalties
+
+
+def score(task: LasTask, hypothesis: Sequence[str], budget: Budget | None = None) -> Score:
+    """Score a hypothesis.
+
+    Args:
+        task: the task.
+        hypothesis: the rules, with full stops and type guards.
+        budget: limits on time and memory; None for none.
+
+    Raises:
+        Expired: time or memory ran out.
+        UserError: a rule does not parse, is refused (`#script`) or forbidden by the bias.
+    """
+    found = covered(task, hypothesis, budget=budget)
+    open_examples = [e for e, ok in zip(task.examples, found, strict=True) if not ok]
+    return Score(
+        cost=hypothesis_cost(task, hypothesis),
+        penalties=sum(e.penalty for e in open_examples if e.penalty is not None),
+        covered=tuple(found),
+        broken=tuple(e.id for e in open_examples if e.penalty is None),
+    )
+
+
+def covered(
+    task: LasTask,
+    hypothesis: Sequence[str],
+    examples: Sequence[WeightedExample] = (),
+    budget: Budget | None = None,
+) -> list[bool]:
+    """Whether the hypothesis covers each example of the task (or each of `examples`).
+
+    Args:
+        task: the learning task.
+        hypothesis: rules in ASP.
+        examples: the examples to check; all of the task if empty.
+        budget: when to stop; None for no limit.
+
+    Raises:
+        Expired: time or memory ran out; never without a `budget`.
+        UserError: a rule does not parse or is refused.
+    """
+    examples = examples or task.examples
+    distinct: dict[Content, int] = {}
+    for example in examples:
+        distinct.setdefault(content(example), len(distinct))
+    program = replicate(
+        union([task.program, *(parse(text, "the hypothesis") for text in hypothesis)]),
+        (context for _, _, context in distinct),
+        asked=dict.fromkeys(a for one, other, _ in distinct for a in (*one, *other)),
+        derived_sets=task.bias.dialect == "fastlas",
+    )
+    bravely: dict[Content, bool] = {}
+    for chunk in _chunks(list(distinct)):
+        bravely.update(zip(chunk, _bravely(program, chunk, budget), strict=True))
+    return [bravely[content(example)] == example.positive for example in examples]
+
+
+def content(example: WeightedExample) -> Content:
+    """What an example asks: examples that agree in it are covered alike."""
+    return example.inclusions, example.exclusions, example.context
+
+
+def _chunks(contents: Sequence[Content]) -> Iterator[list[Content]]:
+    chunk: list[Content] = []
+    size = 0
+    for content in contents:
+        if chunk and size + len(content[2]) > _CHUNK:
+            yield chunk
+            chunk, size = [], 0
+        chunk.append(content)
+        size += len(content[2]) + 1
+    if chunk:
+        yield chunk
+
+
+def _bravely(program: Replicas, contents: Sequence[Content], budget: Budget | None) -> list[bool]:
+    """Whether each replica has an answer set that holds its inclusions and none of its exclusions."""
+    options: list[str] = []
+    if not program.deterministic:
+        options = ["--enum-mode=brave", "--heuristic=Domain"]
+    control = QuietControl(options)
+    budget = budget or Budget()
+    budget.check()
+    watching = GroundProgram(keep=False)
+    control.register_observer(watching)  # type: ignore[arg-type]
+    control.configuration.solve.models = "0"  # type: ignore[union-attr]
+    control.add(joint_program(program, dict(enumerate(contents))))
+    name, any_example = program.names("covered"), program.any_example
+    control.add(f"#show {name}/1.")
+    control.add(f"#heuristic {program.covers(any_example)} : {program.example(any_example)}. [1,true]")
+    watching.ground(control, budget.check)
+    last: list[frozenset[int]] = [frozenset()]
+
+    def keep(model: Model) -> None:
+        last[0] = frozenset(symbol.arguments[0].number for symbol in model.symbols(shown=True))
+
+    with control.solve(on_model=keep, async_=True) as handle:
+        while not handle.wait(_POLL):
+            budget.check()
+    return [i in last[0] for i in range(len(contents))]
+
+
+def joint_program(program: Replicas, contents: Mapping[int, Content]) -> str:
+    """The replicas of the given examples as one program; `Replicas.covers` says that one is covered.
+
+    Args:
+        program: replicas of the background and the hypothesis.
+        contents: what each example asks for, by its number.
+    """
+    lines = [program.shared, program.common, program.frame()]
+    replicas: dict[tuple[str, ...], int] = {}
+    for i, (inclusions, exclusions, context) in contents.items():
+        # examples with one context have the same answer set, if there is only one
+        own = replicas.setdefault(context, i) if program.deterministic else i
+        if own == i:
+            lines += [f"{program.example(i)}.", program.context(i, context)]
+        lines.append(program.covered(i, inclusions, exclusions, own))
+    return "\n".join(lines)

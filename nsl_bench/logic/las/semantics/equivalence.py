@@ -1,0 +1,299 @@
+"""Decide with clingo whether two hypotheses derive the same labels from every possible input.
+
+Both hypotheses are put into one program, with different names for everything that depends on them. A choice
+program generates the inputs, and a constraint asks for an input on which the hypotheses differ. If there is
+no answer set, they are equivalent. The programs must be stratified, so that each has one answer set per
+input. The names of the comparison's own predicates occur in none of the programs
+(`nsl_bench.logic.asp.names`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+
+from clingo import Control, Function, Number, ast
+
+from nsl_bench.core.budget import Budget, Expired
+from nsl_bench.core.errors import UserError, did_you_mean
+from nsl_bench.logic.asp.grounding import grounded
+from nsl_bench.logic.asp.names import Names
+from nsl_bench.logic.asp.parsing import nodes_in
+from nsl_bench.logic.asp.program import Program, Rule, Signature, parse, union
+from nsl_bench.logic.asp.renaming import Renaming
+from nsl_bench.logic.las.semantics.compared import Compared, compared
+from nsl_bench.logic.las.semantics.counterexample import Counterexample, find_counterexample
+from nsl_bench.logic.las.semantics.input_space import input_space
+from nsl_bench.logic.las.task import LasTask
+
+__all__ = ["Counterexample", "Equivalence", "equivalent"]
+
+_AGGREGATES = (ast.ASTType.Aggregate, ast.ASTType.BodyAggregate)
+_SIDES = (0, 1)
+_POLL = 0.05
+_MOST_NAMED = 50
+"""Atoms among which a close one is looked for."""
+
+
+def equivalent(
+    first: Sequence[str],
+    second: Sequence[str],
+    task: LasTask | None = None,
+    *,
+    background: str | None = None,
+    inputs: str | None = None,
+    atoms: Iterable[str] = (),
+    known: Iterable[str] = (),
+    time_limit: float | None = None,
+) -> Counterexample | None:
+    """Compare two hypotheses: None if they are equivalent, else an input on which they differ.
+
+    Args:
+        first: rules with full stops.
+        second: rules with full stops.
+        task: gives background, inputs and atoms if they are not given.
+        background: background knowledge, an ASP program.
+        inputs: a choice program whose answer sets are the possible inputs, e.g.
+            ``"{ card(P,R,S) : rank(R), suit(S) } = 1 :- player(P)."``; it may use the background.
+        atoms: ground atoms, or predicates as ``"name/arity"``, to compare. By default those in the task's
+            inclusion and exclusion sets.
+        known: atoms and predicates that may be compared even if neither hypothesis derives them.
+        time_limit: time limit in seconds.
+
+    Raises:
+        UserError: a program does not parse or is not stratified, no input is possible, an atom of `atoms`
+            cannot be derived from any, or time ran out before a decision.
+    """
+    asked = () if task is None else _asked(task)
+    wanted = tuple(atoms)
+    if not (wanted or asked) or (inputs is None and task is None):
+        raise UserError("Give a task, or inputs and the atoms to compare.")
+    program = Program() if task is None else task.program
+    if background is not None:
+        program = parse(background, "the background knowledge")
+    names = Names.apart_from([*first, *second, *asked, *wanted, *_texts(task), inputs or "", str(program)])
+    if inputs is not None:
+        ranges = parse(inputs, "the inputs")
+        if not ranges.derived:
+            raise UserError(
+                "The inputs program must have facts or choices that generate the possible inputs."
+            )
+    else:
+        assert task is not None
+        ranges = parse(input_space(task, names), "the inputs that the task suggests")
+    learned = () if task is None else task.bias.learned
+    may_be_missing = [*known, *asked, *(f"{name}/{arity}" for name, arity in learned)] if wanted else None
+    comparison = Equivalence(program, ranges, names)
+    return comparison.differ(first, second, wanted or asked, time_limit, may_be_missing)
+
+
+def _texts(task: LasTask | None) -> Iterable[str]:
+    """The texts of a task's contexts."""
+    return () if task is None else {text: None for e in task.examples for text in e.context}
+
+
+def _asked(task: LasTask) -> tuple[str, ...]:
+    """The atoms that a task's examples include or exclude."""
+    return tuple(dict.fromkeys(a for e in task.examples for a in (*e.inclusions, *e.exclusions)))
+
+
+class Equivalence:
+    """The inputs by which hypotheses are compared.
+
+    Args:
+        background: background knowledge.
+        inputs: a choice program whose answer sets are the possible inputs.
+        names: names that occur in no program and no atom of the comparison.
+    """
+
+    def __init__(self, background: Program, inputs: Program, names: Names) -> None:
+        self._background = background
+        self._inputs = inputs
+        self._names = names
+
+    def differ(
+        self,
+        first: Sequence[str],
+        second: Sequence[str],
+        atoms: Iterable[str],
+        time_limit: float | None = None,
+        known: Iterable[str] | None = None,
+    ) -> Counterexample | None:
+        """An input on which the hypotheses differ; None if there is none.
+
+        Args:
+            first: rules with full stops.
+            second: rules with full stops.
+            atoms: what is compared: ground atoms, or predicates as ``"name/arity"``.
+            time_limit: seconds.
+            known: atoms and predicates that may be compared even if nothing derives them; None: any.
+
+        Raises:
+            UserError: a program does not parse or is not stratified, no input is possible, something compared
+                cannot be derived, or time ran out.
+        """
+        budget = Budget.of(time_limit, None)
+        wanted = [compared(text) for text in atoms]
+        rules = [
+            _hypothesis(texts, what)
+            for texts, what in ((first, "the first hypothesis"), (second, "the second hypothesis"))
+        ]
+        both = union(rules)
+        apart = self._background.dependents(both.derived)
+        if derived_twice := self._inputs.derived & apart:
+            derived = ", ".join(f"{name}/{arity}" for name, arity in sorted(derived_twice))
+            raise UserError(f"The hypotheses must not derive {derived}, because the inputs derive it.")
+        if known is not None:
+            self._check_derived(wanted, both, [compared(text) for text in known])
+        shared = [rule for rule in self._background.rules if not rule.signatures & apart]
+        doubled = [rule for rule in self._background.rules if rule.signatures & apart]
+        self._check_inputs(shared, budget)
+        lines = [*map(str, self._background.constants), *(rule.text for rule in shared), str(self._inputs)]
+        for side, hypothesis in zip(_SIDES, rules, strict=True):
+            _check_stratified(Program((*doubled, *hypothesis.rules)))
+            for k, rule in enumerate((*doubled, *hypothesis.rules)):
+                lines += self._doubled(rule, apart, side, k)
+        lines += self._differences(wanted, apart, self._background.classical | both.classical)
+        control = _grounded(lines, budget, "--heuristic=Domain")
+        if known is not None:
+            violable = any(rule.head == "constraint" for rule in (*doubled, *both.rules))
+            violable |= bool(apart & (self._background.classical | both.classical))
+            fixed = set() if violable else {each.signature for each in wanted} - apart
+            self._check_possible(control, wanted, fixed, [compared(text) for text in known])
+        control.add("differ", [], f":- not {self._names('differ')}.")
+        control.ground([("differ", [])])
+        return find_counterexample(control, self._inputs.derived, self._names, budget)
+
+    def _check_inputs(self, shared: Sequence[Rule], budget: Budget) -> None:
+        """Refuse inputs of which none is possible."""
+        lines = [*map(str, self._background.constants), *(rule.text for rule in shared), str(self._inputs)]
+        if not _has_answer_set(_grounded(lines, budget), budget):
+            raise UserError("The inputs program has no answer set, so no input is possible.")
+
+    def _copy(self, signature: Signature, classical: bool) -> str:
+        return self._names(f"{'n' if classical else 'p'}_{signature[0]}")
+
+    def _differences(
+        self, wanted: Sequence[Compared], apart: frozenset[Signature], classical: frozenset[Signature]
+    ) -> list[str]:
+        """What derives ``differ``: an atom that one hypothesis says and the other does not."""
+        says, bad, differ = (self._names(name) for name in ("says", "violated", "differ"))
+        a = self._names.variable("atom")
+        lines = ["#show.", f"#show {says}/2.", f"{bad}(0) :- #false. {bad}(1) :- #false."]
+        lines += [f"{differ} :- {says}({i},{a}), not {says}({1 - i},{a})." for i in _SIDES]
+        for each in wanted:
+            for side in _SIDES:
+                held = each.term
+                if each.signature in apart:
+                    name = self._copy(each.signature, each.classical)
+                    held = f"{name}({','.join([str(side), *each.arguments])})"
+                lines.append(f"{says}({side},{each.term}) :- {held}, not {bad}({side}).")
+        for signature in sorted(apart & classical):
+            copies = [self._copy(signature, classical) for classical in (False, True)]
+            xs = ",".join(f"X{i}" for i in range(signature[1]))
+            for side in _SIDES:
+                inner = f"({side}{',' + xs if xs else ''})"
+                lines.append(f"{bad}({side}) :- {copies[0]}{inner}, {copies[1]}{inner}.")
+        return lines
+
+    def _doubled(self, rule: Rule, apart: frozenset[Signature], side: int, k: int) -> list[str]:
+        """A rule's copy for one of the hypotheses, split at an atom that says that its body holds.
+
+        Where the hypotheses agree, clingo decides these atoms first: then it takes one decision for each
+        ground rule to refute that one hypothesis derives more than the other.
+        """
+        argument = ast.SymbolicTerm(rule.node.location, Number(side))
+        renaming = Renaming(lambda s, negative: self._copy(s, negative) if s in apart else None, argument)
+        changed = renaming.visit(rule.node)
+        head = f"{self._names('violated')}({side})" if rule.head == "constraint" else str(changed.head)
+        body = "; ".join(map(str, changed.body))
+        if not changed.body:
+            return [f"{head}."]
+        if any(
+            literal.ast_type != ast.ASTType.Literal or literal.atom.ast_type in _AGGREGATES
+            for literal in changed.body
+        ):
+            return [f"{head} :- {body}."]
+        found = {each.name for node in changed.body for each in nodes_in(node, ast.ASTType.Variable)}
+        holds = f"{self._names('holds')}({','.join([str(side), str(k), *sorted(found - {'_'})])})"
+        return [f"{holds} :- {body}.", f"{head} :- {holds}."]
+
+    def _check_derived(self, wanted: Sequence[Compared], both: Program, known: Sequence[Compared]) -> None:
+        """Refuse to compare what no rule derives, or what the inputs say and not the hypotheses."""
+        expected = {each.predicate for each in known} | {_predicate(each) for each in both.derived}
+        for each in wanted:
+            if each.signature in self._inputs.derived:
+                raise UserError(f"The inputs fix '{each.text}', so the hypotheses cannot differ on it.")
+            if each.signature not in self._background.derived and each.predicate not in expected:
+                raise UserError(
+                    f"No rule derives '{each.text}', so the hypotheses cannot differ on "
+                    f"it.{did_you_mean(each.predicate, expected)}"
+                )
+
+    def _check_possible(
+        self,
+        control: Control,
+        wanted: Sequence[Compared],
+        fixed: Collection[Signature],
+        known: Sequence[Compared],
+    ) -> None:
+        """Refuse to compare what neither hypothesis derives from any input, or what is `fixed` by it."""
+        says = self._names("says")
+        possible = {str(atom.symbol.arguments[1]) for atom in control.symbolic_atoms.by_signature(says, 2)}
+        for each in wanted:
+            derived = each.term in possible if each.is_ground else any(map(each.matches, possible))
+            derived = derived and each.signature not in fixed
+            if not derived and not any(other.includes(each) for other in known):
+                name, arity = self._copy(each.signature, each.classical), each.signature[1] + 1
+                copies = (atom.symbol for atom in control.symbolic_atoms.by_signature(name, arity))
+                others = {str(Function(each.signature[0], symbol.arguments[1:])) for symbol in copies}
+                raise UserError(
+                    f"Neither hypothesis derives '{each.text}' from any input, so they cannot differ on "
+                    f"it.{did_you_mean(each.text, others) if len(others) <= _MOST_NAMED else ''}"
+                )
+
+
+def _hypothesis(texts: Sequence[str], what: str) -> Program:
+    """A hypothesis, which holds rules only.
+
+    Raises:
+        UserError: it does not parse, is unsafe, or holds something else.
+    """
+    program = union(parse(text, what) for text in texts)
+    if program.constants:
+        raise UserError(f"Hypotheses to compare must contain only rules; got '{program.constants[0]}'.")
+    return program
+
+
+def _check_stratified(program: Program) -> None:
+    if cyclic := program.cycles_through_negation:
+        shown = ", ".join(_predicate(signature) for signature in sorted(cyclic))
+        raise UserError(
+            f"The hypotheses depend on a cycle through negation ({shown}), so they have no single "
+            "answer to compare."
+        )
+    if any(rule.is_open for rule in program.rules):
+        raise UserError(
+            "The hypotheses depend on a choice or disjunction, so they have no single answer to compare."
+        )
+
+
+def _has_answer_set(control: Control, budget: Budget) -> bool:
+    with control.solve(async_=True) as handle:
+        while not handle.wait(_POLL):
+            if budget.expired():
+                raise UserError("The comparison is undecided: time ran out.")
+        return not handle.get().unsatisfiable
+
+
+def _grounded(lines: Sequence[str], budget: Budget, *arguments: str) -> Control:
+    try:
+        text = "\n".join(lines)
+        what = "The hypotheses on these inputs"
+        return grounded(what, text=text, arguments=arguments, check=budget.check)
+    except Expired as reason:
+        raise UserError(f"The comparison is undecided: {reason}.") from None
+
+
+def _predicate(signature: Signature) -> str:
+    name, arity = signature
+    return f"{name}/{arity}" if arity else name

@@ -1,0 +1,212 @@
+"""The least score over a hypothesis space that is written down: one plain optimisation by clingo.
+
+A positive example is covered if its copy of the program has an answer set that satisfies it, so that one
+answer set of the whole chooses rules and shows which examples are covered. Negative examples are checked
+against each hypothesis that could be better, one at a time, unless rules are told apart by what they derive.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import clingo
+
+from nsl_bench.logic.las.semantics.verification.costs import Pricing
+from nsl_bench.logic.las.semantics.verification.coverage import covered_examples
+from nsl_bench.logic.las.semantics.verification.effects import Effects, effects_of
+from nsl_bench.logic.las.semantics.verification.plain import PlainTask
+from nsl_bench.logic.las.semantics.verification.solving import (
+    Unverifiable,
+    answer_sets,
+    grounded,
+    parse,
+    solved,
+)
+from nsl_bench.logic.las.semantics.verification.statements import Asked, Statements, apart, asked_by
+
+__all__ = ["Optimum", "find_better"]
+
+_MOST_PROPOSALS = 2_000
+_LARGEST_WEIGHT = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """A hypothesis of at most some score.
+
+    Attributes:
+        score: its score by this search.
+        hypothesis: its rules.
+    """
+
+    score: int
+    hypothesis: tuple[str, ...]
+
+
+def find_better(
+    task: PlainTask, rules: Mapping[str, int], most: int | None, stop: Callable[[], None]
+) -> Optimum | None:
+    """A hypothesis of least score; None if that is more than a given score.
+
+    Args:
+        task: the task.
+        rules: the hypothesis space: every rule with its cost.
+        most: the largest score that is asked for; None: any, as long as what must be covered is.
+        stop: is called now and then, and may raise what ends the search.
+
+    Raises:
+        Unverifiable: a weight is beyond what clingo can hold, or too many hypotheses have to be tried.
+    """
+    known = None if task.final else effects_of(task, rules, stop)
+    if known is not None and known.conditions:
+        return _Chosen(task, known.rules, most, stop).by_cells(known)
+    search = _ByCopies(task, rules if known is None else known.rules, most, stop)
+    best: Optimum | None = None
+    limit = most
+    for _ in range(_MOST_PROPOSALS):
+        found = search.propose(limit)
+        if found is None:
+            return best
+        penalty = search.penalty_of_negatives(found.hypothesis)
+        if penalty is not None and (limit is None or found.score + penalty <= limit):
+            best = Optimum(found.score + penalty, found.hypothesis)
+            limit = best.score - 1
+        if not search.negative.examples:
+            return best
+        search.exclude(found.hypothesis)
+    raise Unverifiable(
+        f"more than {_MOST_PROPOSALS:,} hypotheses would have to be tried on negative examples"
+    )
+
+
+class _Chosen:
+    """One program that chooses rules: what they cost, and what that may be."""
+
+    def __init__(
+        self, task: PlainTask, rules: Mapping[str, int], most: int | None, stop: Callable[[], None]
+    ) -> None:
+        self._task = task
+        self._rules = list(rules)
+        self._most = most
+        self._stop = stop
+        self._total = sum(rules.values())
+        self._control: clingo.Control | None = None
+        self._lines = ["#show chosen/1."]
+        for k, cost in enumerate(rules.values()):
+            self._lines.append(f"{{ chosen({k}) }}. :~ chosen({k}). [{self._weight(cost)},rule({k})]")
+        if task.final:
+            self._lines += _final_lines(task, self._rules, stop)
+        if task.max_cost is not None:
+            costs = "; ".join(f"{cost},{k} : chosen({k})" for k, cost in enumerate(rules.values()))
+            self._lines.append(f":- #sum {{ {costs} }} > {task.max_cost}.")
+
+    def _weight(self, weight: int) -> int:
+        """A weight, cut where what carries it is beyond the score that is asked for."""
+        if self._most is not None:
+            weight = min(weight, self._most + 1)
+        if weight > _LARGEST_WEIGHT:
+            raise Unverifiable("a cost or penalty is more than clingo can hold")
+        return weight
+
+    def by_cells(self, known: Effects) -> Optimum | None:
+        """The optimum where examples ask for no more than what single rules derive."""
+        number = {cell: i for i, cell in enumerate({c for cells in known.cells.values() for c in cells})}
+        for k, text in enumerate(self._rules):
+            self._lines += [f"cell({number[cell]}) :- chosen({k})." for cell in known.cells[text]]
+        weights: Counter[tuple[str, bool]] = Counter()
+        hard: set[tuple[str, bool]] = set()
+        for example, condition in zip(self._task.examples, known.conditions, strict=True):
+            needs, bans = (frozenset[clingo.Symbol]() for _ in "nb") if condition is None else condition
+            parts = sorted({f"cell({number.get(cell, -1)})" for cell in needs})
+            parts += sorted({f"not cell({number[cell]})" for cell in bans if cell in number})
+            key = ("#false" if condition is None else ", ".join(parts) or "#true", example.positive)
+            hard |= {key} if example.penalty is None else set()
+            weights[key] += example.penalty or 0
+        for i, ((body, positive), weight) in enumerate(weights.items()):
+            missed = f"{'not ' if positive else ''}ok({i})"
+            self._lines.append(f"ok({i}) :- {body}.")
+            price = f":~ {missed}. [{self._weight(weight)},example({i})]"
+            self._lines.append(f":- {missed}." if (body, positive) in hard else price)
+        self._total += sum(weights.values())
+        return self.propose(self._most)
+
+    def propose(self, most: int | None) -> Optimum | None:
+        """The cheapest choice of rules, of at most so much; None if there is none."""
+        if most is not None and most < 0:
+            return None
+        if most is not None and most > _LARGEST_WEIGHT:
+            raise Unverifiable("the score is more than clingo can hold")
+        if most is None and self._total > _LARGEST_WEIGHT:
+            raise Unverifiable("costs and penalties add up to more than clingo can hold")
+        if self._control is None:
+            self._control = grounded(self._lines, self._stop, ["--opt-strategy=usc,stratify"])
+        found: list[tuple[list[int], int]] = []
+
+        def keep(model: clingo.Model) -> None:
+            chosen = sorted(symbol.arguments[0].number for symbol in model.symbols(shown=True))
+            found.append((chosen, sum(model.cost)))
+
+        mode = "opt" if most is None else f"opt,{most}"
+        self._control.configuration.solve.opt_mode = mode  # type: ignore[union-attr]
+        try:
+            result = solved(self._control, keep, self._stop)
+        except RuntimeError as error:
+            raise Unverifiable(f"clingo cannot weigh it ({error})") from None
+        if not result.exhausted and not (found and found[-1][1] == 0):
+            raise Unverifiable("clingo gave up")
+        return Optimum(found[-1][1], tuple(self._rules[k] for k in found[-1][0])) if found else None
+
+
+def _final_lines(task: PlainTask, rules: Sequence[str], stop: Callable[[], None]) -> list[str]:
+    """What `#final_bias` charges for the chosen rules; its predicates begin with ``f_``."""
+    pricing = Pricing(task, stop)
+    lines = [apart(rule, "f_") for rule in parse(task.final)]
+    for k, text in enumerate(rules):
+        terms = pricing.marks(pricing.of_rule(text)[1])
+        lines += [f"f_intermediate({term}) :- chosen({k})." for term in terms]
+    return [*lines, ":~ f_penalty(W,X). [W,f_penalty(W,X)]"]
+
+
+class _ByCopies(_Chosen):
+    """The same with a copy of the program for each positive example."""
+
+    def __init__(
+        self, task: PlainTask, rules: Mapping[str, int], most: int | None, stop: Callable[[], None]
+    ) -> None:
+        super().__init__(task, rules, most, stop)
+        self.negative = task.of(positive=False)
+        self._excluded = 0
+        wanted: dict[Asked, int | None] = {}
+        for example in task.of(positive=True).examples:
+            known = wanted.get(asked := asked_by(example), 0)
+            wanted[asked] = None if known is None or example.penalty is None else known + example.penalty
+        self._total += sum(penalty or 0 for penalty in wanted.values())
+        statements = Statements(task, self._rules)
+        if len(answer_sets([*statements.common(), "#show."], 2, stop)) != 1:
+            # what the examples share is then not that of every copy's lower part
+            statements = Statements(task, self._rules, copy_all=True)
+        self._lines += [*statements.common(), *statements.hypothesis(numbered=True)]
+        for i, (asked, penalty) in enumerate(wanted.items()):
+            self._lines.append(f"{{ copy({i}) }}.")
+            self._lines += statements.context(i, asked[2])
+            self._lines += [f":- copy({i}), not {literal}." for literal in statements.satisfied(i, asked)]
+            price = f":~ not copy({i}). [{self._weight(penalty or 0)},example({i})]"
+            self._lines.append(f":- not copy({i})." if penalty is None else price)
+
+    def penalty_of_negatives(self, hypothesis: tuple[str, ...]) -> int | None:
+        """What negative examples cost that an answer set satisfies; None if one of them is not allowed to."""
+        covered = covered_examples(self.negative, hypothesis, self._stop)
+        missed = [e.penalty for e, ok in zip(self.negative.examples, covered, strict=True) if not ok]
+        return None if None in missed else sum(penalty or 0 for penalty in missed)
+
+    def exclude(self, hypothesis: Sequence[str]) -> None:
+        """Never propose this very choice again."""
+        assert self._control is not None
+        held = set(hypothesis)
+        literals = [f"{'' if text in held else 'not '}chosen({k})" for k, text in enumerate(self._rules)]
+        name = f"excluded{self._excluded}"
+        self._excluded += 1
+        self._control.add(name, [], f":- {', '.join(literals)}." if literals else ":- #true.")
+        self._control.ground([(name, [])])

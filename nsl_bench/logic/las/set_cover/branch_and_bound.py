@@ -1,0 +1,146 @@
+"""Branch and bound over sets of rules, for instances where few rules compete under heavy noise.
+
+A set is built from its rule of highest price downwards, the price being the rule's cost and the weight of
+covered targets that it violates. If rule ``i`` is the dearest of those that are added, they gain at most
+the weight of the targets that rules up to ``i`` in order of price can cover, less the price of ``i``.
+That bound sees what linear relaxations miss: rules that violate the same targets do not share the damage.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from nsl_bench.core.budget import Budget
+from nsl_bench.logic.las.set_cover.instance import Flags, Indices, Instance
+
+__all__ = ["UNLIMITED", "Branched", "branch_and_bound"]
+
+UNLIMITED = 1 << 60
+"""So much work that only the budget ends it."""
+
+_WORK = 150_000_000
+_MOST_RULES = 600
+_FEW_RULES = 30
+_DENSE = 0.1
+# sums below it are exact in float64
+_EXACT = 1 << 52
+
+
+class Branched(NamedTuple):
+    """What branch and bound found.
+
+    Attributes:
+        rules: the best set, None if none is better than asked for.
+        score: its cost and the weight of targets that it leaves uncovered, or the limit if there is none.
+        proven: nothing is better than `rules`, or than the limit if it is None.
+    """
+
+    rules: tuple[int, ...] | None
+    score: int
+    proven: bool
+
+
+class _Exhausted(Exception):
+    """The work allowed is done."""
+
+
+def branch_and_bound(
+    instance: Instance, limit: int, budget: Budget | None = None, work: int | None = None
+) -> Branched:
+    """The set of rules (indices into `rules`) of least score, if that is less than `limit`.
+
+    Args:
+        instance: what to choose in.
+        limit: only lower scores are of interest.
+        budget: when to stop; None: never.
+        work: elementary steps allowed; counted, so that the outcome does not depend on the machine. None: as
+            many as are worth trying where other methods may follow.
+    """
+    capped = instance.capped(limit)
+    total = int(capped.costs.sum()) + int(capped.weights.sum())
+    if len(instance.rules) > _MOST_RULES or total >= _EXACT:
+        return Branched(None, limit, False)
+    if work is None:
+        sparse = instance.violates.mean() < _DENSE and len(instance.rules) > _FEW_RULES
+        work = _WORK // 20 if sparse else _WORK
+    search = _Search(capped, limit - instance.constant, budget, work)
+    try:
+        search.run()
+        proven = True
+    except _Exhausted:
+        proven = False
+    rules = None if search.best is None else tuple(sorted(int(r) for r in search.best))
+    return Branched(rules, int(search.limit) + instance.constant, proven)
+
+
+class _Search:
+    """Depth-first search; scores are without the constant."""
+
+    def __init__(self, instance: Instance, limit: int, budget: Budget | None, work: int) -> None:
+        n = len(instance.rules)
+        self.costs = instance.costs.astype(np.float64)
+        self.weights = instance.weights.astype(np.float64)
+        self.padded = instance.padded
+        self.supports = np.concatenate([instance.supports.T, np.zeros((n, 1), np.bool_)], axis=1)
+        self.violates = np.ascontiguousarray(instance.violates.T)
+        self.damage = self.violates * self.weights
+        self.limit = float(limit)
+        self.best: tuple[int, ...] | None = None
+        self.budget = budget
+        self.left = work
+
+    def run(self) -> None:
+        """Looks at all sets.
+
+        Raises:
+            _Exhausted: work or budget are used up.
+        """
+        supported = np.zeros(self.supports.shape[1], np.bool_)
+        supported[-1] = True
+        offers = np.arange(len(self.costs))
+        self.visit((), offers, supported, np.zeros(len(self.weights), np.bool_), 0.0)
+
+    def visit(
+        self, chosen: tuple[int, ...], offers: Indices, supported: Flags, violated: Flags, cost: float
+    ) -> None:
+        """Looks at all sets that add some of `offers` to `chosen`.
+
+        Args:
+            chosen: rules in the set.
+            offers: intp [m]: rules that may be added.
+            supported: bool [k + 1]: needs that are supported; the last stands for padding.
+            violated: bool [t]: targets that are violated.
+            cost: of the chosen rules.
+        """
+        met = supported[self.padded].all(axis=1)
+        covered = met & ~violated
+        score = cost + float(self.weights[~covered].sum())
+        if score < self.limit:
+            self.limit, self.best = score, chosen
+        self.left -= len(offers) * (self.padded.size + len(self.weights)) + 20_000
+        if self.left < 0 or (self.budget is not None and self.budget.expired()):
+            raise _Exhausted
+        if not len(offers):
+            return
+        price = self.costs[offers] + self.damage[offers] @ covered
+        useful = (self.supports[offers] & ~supported).any(axis=1)
+        offers, price = offers[useful], price[useful]
+        order = np.argsort(price, kind="stable")
+        offers, price = offers[order], price[order]
+        # targets still open, and what the rules up to each one can cover of them
+        open_rows = np.flatnonzero(~met & ~violated)
+        reach = np.logical_or.accumulate(self.supports[offers], axis=0) | supported
+        gain = reach[:, self.padded[open_rows]].all(axis=2) @ self.weights[open_rows] - price
+        for k in np.argsort(-gain, kind="stable").tolist():
+            if score - gain[k] >= self.limit:
+                break
+            rule = int(offers[k])
+            self.visit(
+                (*chosen, rule),
+                offers[:k],
+                supported | self.supports[rule],
+                violated | self.violates[rule],
+                cost + float(self.costs[rule]),
+            )

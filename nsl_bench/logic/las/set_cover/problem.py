@@ -1,0 +1,235 @@
+"""Choosing rules, where each example asks for some atoms to be derived and for others not to be.
+
+This is weighted partial set cover with forbidden sets: conditions of examples become an
+`nsl_bench.logic.las.set_cover.instance.Instance`, examples that no choice tells apart merged.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import numpy as np
+
+from nsl_bench.core.budget import Budget
+from nsl_bench.logic.las.enumeration.candidates import Candidate
+from nsl_bench.logic.las.enumeration.cells import Cells
+from nsl_bench.logic.las.set_cover.instance import Choice, Flags, Indices, Instance, Integers, integers
+from nsl_bench.logic.las.set_cover.reduction import prune, split
+from nsl_bench.logic.las.set_cover.solve import solve
+from nsl_bench.logic.las.tables.conditions import Target
+from nsl_bench.logic.las.tables.formulas import Demands, demands
+
+__all__ = ["Choice", "CoverProblem"]
+
+_WATCHED = 256
+"""Rules between two looks at the clock."""
+
+# rows of the matrix that support a target each, rows that violate it, and its weight
+Row = tuple[tuple[int, ...], tuple[int, ...], int]
+
+
+class CoverProblem:
+    """One choice among candidates, for targets whose conditions are `Demands` or False.
+
+    Raises:
+        ValueError: a condition is something else.
+    """
+
+    def __init__(
+        self,
+        candidates: Sequence[Candidate],
+        targets: Sequence[Target],
+        cells: Cells,
+        budget: Budget | None = None,
+        beside: int = 0,
+    ) -> None:
+        """Reads the conditions.
+
+        Args:
+            candidates: rules, with their costs.
+            targets: examples.
+            cells: what the candidates derive.
+            budget: of memory.
+            beside: the most that is paid beside this choice.
+        """
+        costs = [candidate.rule.cost for candidate in candidates]
+        self.hard_weight = 1 + sum(target.penalty or 0 for target in targets) + sum(costs) + beside
+        self.constant = 0
+        unions: dict[tuple[tuple[int, ...], int], int] = {}
+        self._rows: list[Row] = []
+        asks: dict[int, Demands | None] = {}
+        for target in targets:
+            weight = self.hard_weight if target.penalty is None else target.penalty
+            if target.condition is False:
+                self.constant += weight
+                continue
+            if id(target.condition) not in asks:
+                asks[id(target.condition)] = demands(target.condition)
+            asked = asks[id(target.condition)]
+            if asked is None:
+                raise ValueError("a condition must consist of needs and bans")
+            sides = [asked.needs, (asked.bans,) if asked.bans else ()]
+            needs, bans = (
+                tuple(unions.setdefault((atoms, target.column), len(unions)) for atoms in side)
+                for side in sides
+            )
+            self._rows.append((needs, bans, weight))
+        self.costs = integers(costs, self.constant + sum(weight for *_, weight in self._rows))
+        if budget is not None:
+            budget.take(len(unions) * len(candidates), "the matrix of rules and examples")
+        self._matrix, self._complete = _derived(candidates, unions, cells, budget or Budget())
+
+    def solve(
+        self,
+        below: int | None = None,
+        budget: Budget | None = None,
+        statistics: dict[str, float] | None = None,
+    ) -> Choice:
+        """The choice of least score, if that is less than `below`.
+
+        Raises nothing on a deadline: the best choice so far comes back, with a bound.
+
+        Args:
+            below: only lower scores are of interest; None: any.
+            budget: when to stop; None: never.
+            statistics: counts and seconds are added to it.
+        """
+        counts = statistics if statistics is not None else {}
+        start = time.perf_counter()
+        instance = self.instance()
+        most = int(self.costs.sum()) + int(instance.weights.sum()) + instance.constant + 1
+        instance = prune(instance, most if below is None else below, dominance=False)
+        parts = split(instance)
+        _count(counts, "distinct", len(self.costs))
+        _count(counts, "solved", len(instance.rules))
+        _count(counts, "seconds_reducing", time.perf_counter() - start)
+        start = time.perf_counter()
+        choices = [solve(part, budget) for part in parts]
+        score = instance.constant + sum(choice.score for choice in choices)
+        bound = instance.constant + sum(choice.bound for choice in choices)
+        proven = self._complete and all(choice.proven for choice in choices)
+        if not self._complete:
+            bound = self.constant
+        _count(counts, "seconds_solving", time.perf_counter() - start)
+        if below is not None and score >= below:
+            # what was pruned could only lead to `below` or more
+            return Choice(None, score, min(bound, below), proven)
+        rules = tuple(sorted(rule for choice in choices for rule in choice.rules or ()))
+        return Choice(rules, score, score if proven else bound, proven)
+
+    def instance(self) -> Instance:
+        """The instance, in which targets are merged that no rule tells apart."""
+        classes, class_of = _unique_rows(self._matrix)
+        merger = _Merger(classes, self.costs, self.constant)
+        of = class_of.tolist()
+        weights: dict[tuple[tuple[int, ...], tuple[int, ...]], int] = {}
+        for needs, bans, weight in self._rows:
+            key = tuple(sorted({of[row] for row in needs})), tuple(sorted({of[row] for row in bans}))
+            weights[key] = weights.get(key, 0) + weight
+        for (needs, bans), weight in weights.items():
+            merger.add(needs, bans, weight)
+        return merger.instance()
+
+
+class _Merger:
+    """Makes an instance of targets, those merged that the same rules support and violate."""
+
+    def __init__(self, matrix: Flags, costs: Integers, constant: int) -> None:
+        """Begins without targets.
+
+        Args:
+            matrix: bool [rows, r]: which rules derive each row; the rows are distinct.
+            costs: integers [r].
+            constant: penalties that no choice avoids.
+        """
+        self.matrix, self.costs, self.constant = matrix, costs, constant
+        self._violators: dict[tuple[int, ...], tuple[bytes, Flags]] = {}
+        self._known: dict[tuple[int, bytes], int] = {}
+        self._places: dict[bytes, int] = {}
+        self._supports: list[Flags] = []
+        self._weights: dict[tuple[tuple[int, ...], bytes], int] = {}
+        self._violates: list[Flags] = []
+
+    def add(self, needs: tuple[int, ...], bans: tuple[int, ...], weight: int) -> None:
+        """Takes in a target, given by rows of the matrix."""
+        if bans not in self._violators:
+            row = np.asarray(self.matrix[list(bans)].any(axis=0), np.bool_)
+            self._violators[bans] = (row.tobytes(), row)
+        signature, violators = self._violators[bans]
+        supported = {self._need(need, signature, violators) for need in needs}
+        if -1 in supported:
+            self.constant += weight
+        elif supported or violators.any():
+            key = tuple(sorted(supported)), signature
+            if key not in self._weights:
+                self._violates.append(violators)
+            self._weights[key] = self._weights.get(key, 0) + weight
+
+    def _need(self, need: int, signature: bytes, violators: Flags) -> int:
+        """The row of those rules that support a need and do not violate the target; -1 if there is none."""
+        key = (need, signature)
+        if key not in self._known:
+            row = self.matrix[need] & ~violators
+            text = row.tobytes()
+            place = self._places.setdefault(text, len(self._places)) if row.any() else -1
+            if place == len(self._supports):
+                self._supports.append(row)
+            self._known[key] = place
+        return self._known[key]
+
+    def instance(self) -> Instance:
+        """The targets taken in."""
+        width = len(self.costs)
+        return Instance(
+            rules=np.arange(width),
+            costs=self.costs,
+            weights=integers(self._weights.values(), self.constant + int(self.costs.sum())),
+            needs=tuple(needs for needs, _ in self._weights),
+            supports=np.array(self._supports, np.bool_).reshape(len(self._supports), width),
+            violates=np.array(self._violates, np.bool_).reshape(len(self._violates), width),
+            constant=self.constant,
+        )
+
+
+def _derived(
+    candidates: Sequence[Candidate],
+    unions: dict[tuple[tuple[int, ...], int], int],
+    cells: Cells,
+    budget: Budget,
+) -> tuple[Flags, bool]:
+    """Which rules derive one of each union of atoms in one column.
+
+    Returns:
+        bool [unions, candidates], and whether there was time for all candidates.
+    """
+    sizes = np.array([len(atoms) for atoms, _ in unions], np.intp)
+    rows = np.array([cells.row[atom] for atoms, _ in unions for atom in atoms], np.intp)
+    keys = rows * cells.n + np.repeat(np.array([column for _, column in unions], np.intp), sizes)
+    order = np.argsort(keys, kind="stable")
+    keys, of = keys[order], np.repeat(np.arange(len(sizes)), sizes)[order]
+    matrix = np.zeros((len(unions), len(candidates)), np.bool_)
+    for k, candidate in enumerate(candidates):
+        if k % _WATCHED == 0 and budget.expired():
+            return matrix, False
+        row, column = candidate.cells()
+        derived = row * cells.n + column
+        first, last = np.searchsorted(keys, derived, "left"), np.searchsorted(keys, derived, "right")
+        counts = last - first
+        start = np.repeat(first - np.cumsum(counts) + counts, counts)
+        matrix[of[start + np.arange(len(start))], k] = True
+    return matrix, True
+
+
+def _unique_rows(matrix: Flags) -> tuple[Flags, Indices]:
+    """The distinct rows, and which of them each row is."""
+    if not matrix.size:
+        return matrix[:1], np.zeros(len(matrix), np.intp)
+    packed = np.ascontiguousarray(np.packbits(matrix, axis=1))
+    view = packed.view(np.dtype((np.void, packed.shape[1]))).reshape(-1)
+    _, first, inverse = np.unique(view, return_index=True, return_inverse=True)
+    return matrix[first], inverse.reshape(-1)
+
+
+def _count(counts: dict[str, float], name: str, value: float) -> None:
+    counts[name] = round(counts.get(name, 0) + value, 4)

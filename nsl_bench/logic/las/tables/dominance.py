@@ -1,0 +1,76 @@
+"""Literals, and stars of them, that another one makes superfluous, told before any body is made.
+
+Where two literals may stand for each other, one that holds in fewer unwanted and in no fewer wanted cases, at
+no higher cost, serves every body at least as well: of 1,000 comparisons with a constant, few are left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+
+import numpy as np
+
+from nsl_bench.logic.las.bits import Bits, digest
+from nsl_bench.logic.las.tables.intervals import Interest
+
+__all__ = ["covers", "undominated"]
+
+_MOST_WORDS = 1 << 26
+"""Words that are looked at to compare each two literals."""
+
+
+def undominated(
+    kinds: Iterable[Hashable],
+    tables: Sequence[Bits],
+    costs: Sequence[tuple[int, ...]],
+    interest: Interest,
+    where: Bits | None = None,
+) -> list[int]:
+    """The literals without those that another one of their kind makes superfluous, in the given order.
+
+    Args:
+        kinds: which ones may stand for each other: those of one kind.
+        tables: uint64 [sizes..., words]: where each holds; those of one kind have one shape.
+        costs: what each adds to a rule's cost, under each way to share variables, and to its length.
+        interest: the columns in which it helps or hurts that a literal holds.
+        where: uint64, as a table: the cases that some body can tell apart; None: all.
+    """
+    groups: dict[Hashable, list[int]] = {}
+    for i, kind in enumerate(kinds):
+        groups.setdefault(kind, []).append(i)
+    found: list[int] = []
+    for group in groups.values():
+        own = [tables[i] if where is None else tables[i] & where for i in group]
+        found += [group[k] for k in _best_of_kind(own, [costs[i] for i in group], interest)]
+    return sorted(found)
+
+
+def _best_of_kind(tables: Sequence[Bits], costs: Sequence[tuple[int, ...]], interest: Interest) -> list[int]:
+    """The ones that no other makes superfluous."""
+    best: dict[tuple[bytes, ...], list[int]] = {}
+    kept: list[int] = []
+    for i in sorted(range(len(tables)), key=lambda k: costs[k]):
+        name = tuple(digest((tables[i] & cells).tobytes()) for cells in (interest.wanted, interest.unwanted))
+        known = best.setdefault(name, [])
+        if not any(covers(costs[k], costs[i]) for k in known):
+            known.append(i)
+            kept.append(i)
+    if not kept or len(kept) ** 2 * tables[0].size > _MOST_WORDS:
+        return kept
+    rows = np.stack([tables[i].reshape(-1) for i in kept])
+    shape = (*tables[0].shape[:-1], len(interest.wanted))
+    good, bad = (
+        rows & np.broadcast_to(mask, shape).reshape(-1) for mask in (interest.wanted, interest.unwanted)
+    )
+    left: list[int] = []
+    for k, i in enumerate(kept):
+        worse = (good[k] & ~good).any(axis=1) | (~bad[k] & bad).any(axis=1)
+        others = [j for j in np.flatnonzero(~worse).tolist() if j != k and covers(costs[kept[j]], costs[i])]
+        if not others:
+            left.append(i)
+    return left
+
+
+def covers(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
+    """Whether what uses `a` uses nowhere more than `b`."""
+    return all(x <= y for x, y in zip(a, b, strict=True))

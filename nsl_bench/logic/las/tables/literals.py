@@ -1,0 +1,450 @@
+"""The domains of a task's variables, and its body literals as bit tables over them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from nsl_bench.core.budget import Budget, Undecided
+from nsl_bench.logic.las.bias.additive import additive_costs, all_heads
+from nsl_bench.logic.las.bias.lookups import looked_up
+from nsl_bench.logic.las.bias.program import bias_program
+from nsl_bench.logic.las.checks import without_constant
+from nsl_bench.logic.las.language_bias import (
+    Compound,
+    ModeAtom,
+    ModeComparison,
+    ModeLiteral,
+    ModeTerm,
+    Placeholder,
+    placeholders,
+)
+from nsl_bench.logic.las.tables.body_literals import BodyLiteral, Pattern, patterns
+from nsl_bench.logic.las.tables.columns import Bits, Columns
+from nsl_bench.logic.las.tables.domains import Domain, atom_table, comparison_table, make_domain
+from nsl_bench.logic.las.tables.dominance import undominated
+from nsl_bench.logic.las.tables.grounding import Grounding
+from nsl_bench.logic.las.tables.intervals import Interest, Rank, bounded, rank
+from nsl_bench.logic.las.tables.reach import reached
+from nsl_bench.logic.las.task import LasTask
+from nsl_bench.logic.las.terms import match_term
+from nsl_bench.logic.las.thresholds import priced
+
+if TYPE_CHECKING:
+    from clingo import Symbol
+
+    from nsl_bench.logic.las.bias.sight import Sight
+
+__all__ = ["Made", "Vocabulary"]
+
+_FEW_VALUES = 64
+"""A type with so many members is not narrowed to some where constraints may ask for more literals."""
+_WATCHED = 256
+"""Tables between two looks at the time."""
+_MOST_PLACES = 30
+"""Variables of a literal; numpy's arrays have at most 64 axes, and its products fewer."""
+
+Made = dict[ModeLiteral, list[tuple[tuple[str, ...], Bits]]]
+"""Constants and tables by declarations, once they are known."""
+
+
+class Vocabulary:
+    """Domains and literals of a task, over the columns of its grounding.
+
+    Attributes:
+        task: the task.
+        bias: its language bias.
+        grounding: what is true in which column.
+        budget: time and memory.
+        columns: the distinct contexts.
+        without_replacement: two literals of one predicate and sign must be different ground atoms.
+        interest: which columns and atoms matter.
+        sight: what constraints tell apart that rules are held to later; None: nothing.
+        additive: costs of rules are sums of their head's and literals' (known once `literals` was called).
+    """
+
+    def __init__(
+        self,
+        task: LasTask,
+        grounding: Grounding,
+        budget: Budget,
+        interest: Interest,
+        sight: Sight | None = None,
+        made: Made | None = None,
+    ) -> None:
+        self.task = task
+        self.bias = task.bias
+        self.grounding = grounding
+        self.budget = budget
+        self.columns: Columns = grounding.columns
+        self.interest = interest
+        self.sight = sight
+        self._made = made
+        self._kinds: dict[object, int] = {}
+        self.without_replacement = self.bias.ground_without_replacement
+        self.additive = True
+        self._domains: dict[str, Domain] = {}
+        self._witnesses: dict[str, Symbol] = {}
+        self._constants: dict[str, dict[str, Symbol]] = {}
+        self._resolved: dict[ModeAtom, ModeAtom] = {}
+        self._head_types = {
+            p.type for head in self.bias.heads for p in head.atom.placeholders if p.kind == "var"
+        }
+
+    def domain(self, name: str) -> Domain:
+        """The domain of variables of type `name`."""
+        found = self._domains.get(name)
+        if found is None and name in self._reached:
+            found = self._domains[name] = self._reached_domain(name)
+        elif found is None:
+            guarded = (name, 1) in self.grounding.derivable
+            everywhere = name in self._head_types or self.without_replacement
+            values = None if guarded else self._open_values(name)
+            found = make_domain(name, self.grounding, values, everywhere=everywhere)
+            self._domains[name] = found
+        return found
+
+    @cached_property
+    def _reached(self) -> dict[str, dict[Symbol, Bits]]:
+        """See `nsl_bench.logic.las.tables.reach`; nothing is known without replacement."""
+        if self.without_replacement:
+            return {}
+        found = reached(self.bias, self.grounding, self.fillings, self.interest.asked)
+        return found if self._made is None else self._with_witnesses(found)
+
+    def _with_witnesses(self, found: dict[str, dict[Symbol, Bits]]) -> dict[str, dict[Symbol, Bits]]:
+        """The values of large types, and one more, for literals that only a constraint asks for."""
+        kept: dict[str, dict[Symbol, Bits]] = {}
+        for kind, values in found.items():
+            members = sorted(arguments[0] for arguments, _ in self.grounding.atoms(kind, 1))
+            if (kind, 1) in self.grounding.derivable and len(members) > _FEW_VALUES:
+                self._witnesses[kind] = members[len(members) // 2]
+                kept[kind] = values | {self._witnesses[kind]: self.columns.full}
+        return kept
+
+    def has_witnesses(self, literals: Sequence[BodyLiteral]) -> bool:
+        """Whether literals of any kinds are true together of a value that no example speaks of."""
+        wanted = self.interest.wanted
+        for kind, value in self._witnesses.items():
+            place = self.domain(kind).position[value]
+            known: dict[int, bool] = {}
+            for literal in literals:
+                if literal.types == (kind,):
+                    holds = not (wanted & ~literal.table[place]).any()
+                    known[literal.kind] = known.get(literal.kind, False) or holds
+            if not all(known.values()):
+                return False
+        return True
+
+    def _reached_domain(self, name: str) -> Domain:
+        """The domain of a type of which only some values matter."""
+        guarded = (name, 1) in self.grounding.derivable
+        members = {arguments[0] for arguments, _ in self.grounding.atoms(name, 1)} if guarded else None
+        values = tuple(sorted(v for v in self._reached[name] if members is None or v in members))
+        guards = np.broadcast_to(self.columns.full, (len(values), self.columns.words))
+        return Domain(name, values, guarded, np.ascontiguousarray(guards), None)
+
+    @cached_property
+    def single(self) -> frozenset[str]:
+        """The types of which no body needs two variables, for they never have two members."""
+        places = [[p.type for p in m.literal.placeholders if p.kind == "var"] for m in self.bias.literals]
+        several = {kind for types in places for kind in types if types.count(kind) > 1}
+        found = {kind for types in places for kind in types} - several
+        if self.without_replacement or self.sight is not None:
+            return frozenset()
+        return frozenset(kind for kind in found if self.domain(kind).is_single)
+
+    def constants(self, name: str) -> dict[str, Symbol]:
+        """The values of ``const(name)``, text to symbol."""
+        found = self._constants.get(name)
+        if found is None:
+            if self.grounding.depends(name, 1):
+                raise Undecided("a type depends on what is learned")
+            symbols = [self._ground(value) for kind, value in self.bias.constants if kind == name]
+            symbols += [arguments[0] for arguments, _ in self.grounding.atoms(name, 1)]
+            found = {str(symbol): symbol for symbol in sorted(symbols)}
+            self._constants[name] = found
+        return found
+
+    def constants_at(self, places: Iterable[Placeholder]) -> list[dict[str, Symbol]]:
+        """What may stand at each ``const(type)`` among some places.
+
+        Raises:
+            UserError: a type has no constant.
+        """
+        found = []
+        for place in places:
+            if place.kind == "const":
+                found.append(self.constants(place.type))
+                if not found[-1]:
+                    raise without_constant(place.type)
+        return found
+
+    def fillings(
+        self, atom: ModeAtom, arguments: Sequence[Symbol]
+    ) -> tuple[list[Symbol], list[Symbol]] | None:
+        """What stands at ``var(type)`` and at ``const(type)`` where an atom has these arguments.
+
+        None if the declared atom cannot have them.
+
+        Args:
+            atom: the atom of a mode declaration.
+            arguments: the arguments of a ground atom.
+        """
+        variables: list[Symbol] = []
+        constants: list[Symbol] = []
+        for term, symbol in zip(self.resolved(atom).arguments, arguments, strict=True):
+            if isinstance(term, Placeholder):
+                (variables if term.kind == "var" else constants).append(symbol)
+            elif not match_term(term, symbol, variables, constants):
+                return None
+        return variables, constants
+
+    def resolved(self, atom: ModeAtom) -> ModeAtom:
+        """The declared atom with ground terms as clingo writes them: ``p(1+1,var(t))`` is ``p(2,var(t))``.
+
+        Raises:
+            Undecided: a term stands for more than one value.
+        """
+        found = self._resolved.get(atom)
+        if found is None:
+            found = ModeAtom(atom.predicate, tuple(map(self._resolved_term, atom.arguments)))
+            self._resolved[atom] = found
+        return found
+
+    def _resolved_term(self, term: ModeTerm) -> ModeTerm:
+        if isinstance(term, Compound):
+            return Compound(term.name, tuple(map(self._resolved_term, term.arguments)))
+        return term if isinstance(term, Placeholder) else str(self._ground(term))
+
+    def _ground(self, text: str) -> Symbol:
+        symbol = self.grounding.symbol(text)
+        if symbol is None:
+            raise Undecided(f"'{text}' is not one ground term")
+        return symbol
+
+    def _open_values(self, name: str) -> set[Symbol]:
+        """Values of a type without predicate: its constants and what positive literals hold there."""
+        values = set(self.constants(name).values())
+        for mode in self.bias.literals:
+            literal = mode.literal
+            if mode.negated or not isinstance(literal, ModeAtom):
+                continue
+            slots = [p for p in literal.placeholders if p.kind == "var"]
+            if all(p.type != name for p in slots):
+                continue
+            for arguments, _ in self.grounding.atoms(*literal.signature):
+                filling = self.fillings(literal, arguments)
+                for value, slot in zip(filling[0] if filling else (), slots, strict=False):
+                    if slot.type == name:
+                        values.add(value)
+        return values
+
+    def literals(self) -> list[BodyLiteral]:
+        """All literals that bodies may hold and that are neither true nor false of everything by name.
+
+        Raises:
+            Undecided: a literal depends on what is learned, or is a comparison of another form, or tables
+                take too much memory.
+            UserError: a constant's type has no constant.
+        """
+        found: list[BodyLiteral] = []
+        uniform = bias_program(self.bias).uniform
+        for mode in self.bias.literals:
+            types = tuple(p.type for p in mode.literal.placeholders if p.kind == "var")
+            if len(types) > _MOST_PLACES:
+                raise Undecided(f"a literal with {len(types)} variables")
+            atom = self.resolved(mode.literal) if isinstance(mode.literal, ModeAtom) else None
+            made = self._tables_of(mode)
+            literals = [BodyLiteral(mode, constants, types, table, {}, atom) for constants, table in made]
+            literals = [literal._replace(kind=self._kind(literal)) for literal in literals]
+            if uniform is not None:
+                prices = [(uniform.literal * literal.size, literal.size) for literal in literals]
+                literals = self._undominated(literals, prices)
+            found += literals
+        found = self._priced(found)
+        if not self.additive and any(lit.atom is not None and lit.atom.has_thresholds for lit in found):
+            raise Undecided("#bias prices rules as a whole, and bodies have thresholds")
+        if uniform is not None or not self.additive:
+            return found
+        groups = itertools.groupby(found, lambda literal: literal.mode)
+        return [
+            literal
+            for _, group in groups
+            for each in [list(group)]
+            for literal in self._undominated(each, [(*lit.costs.values(), lit.size) for lit in each])
+        ]
+
+    def _tables_of(self, mode: ModeLiteral) -> list[tuple[tuple[str, ...], Bits]]:
+        """(constants, table) of each way to fill the constants of a declaration."""
+        found = None if self._made is None else self._made.get(mode)
+        if found is None:
+            literal = mode.literal
+            if isinstance(literal, ModeComparison):
+                found = self._comparison(mode, literal)
+            else:
+                found = self._atom(mode, literal)
+            if self._made is not None:
+                self._made[mode] = found
+        return found
+
+    def _undominated(
+        self, literals: list[BodyLiteral], prices: Sequence[tuple[int, ...]]
+    ) -> list[BodyLiteral]:
+        """The literals of one declaration without those that another one makes superfluous."""
+        if len(literals) < 2 or self.without_replacement:
+            return literals
+        kinds = literals[0].types
+        if literals[0].mode.anti_reflexive and len(literals[0].constants) > 1:
+            return literals
+        where = None
+        if len(kinds) == 1 and kinds[0] in self._reached:
+            values = self.domain(kinds[0]).values
+            where = np.array([self._reached[kinds[0]][value] for value in values], np.uint64)
+            where = where.reshape(len(values), self.columns.words)
+        known = [literal.kind for literal in literals]
+        kept = undominated(known, [literal.table for literal in literals], prices, self.interest, where)
+        return [literals[i] for i in kept]
+
+    def _kind(self, literal: BodyLiteral) -> int:
+        if self.sight is None:
+            return 0
+        seen = self.sight.kind(literal.text([f"V{i + 1}" for i in range(len(literal.types))]))
+        return self._kinds.setdefault(seen, len(self._kinds))
+
+    def _priced(self, literals: Sequence[BodyLiteral]) -> list[BodyLiteral]:
+        """The literals with their costs, 0 where costs of rules are no sums."""
+        most = self.bias.max_variables
+        keys = [(i, pattern) for i, lit in enumerate(literals) for pattern in patterns(lit.types, most)]
+        names = [f"V{i + 1}" for i in range(most)]
+        parts = [priced([literals[i].text([names[v] for v in pattern])]) for i, pattern in keys]
+        texts = list(itertools.chain.from_iterable(parts))
+        found = additive_costs(self.bias, all_heads(self.bias, self.constants), texts)
+        # less than nothing for a literal is no sum to count on: a longer body might cost less
+        self.additive = found is not None and min(found[1], default=0) >= 0
+        costs: list[dict[Pattern, int]] = [{} for _ in literals]
+        of_texts = iter(found[1] if found is not None and self.additive else [0] * len(texts))
+        for (i, pattern), pieces in zip(keys, parts, strict=True):
+            costs[i][pattern] = sum(itertools.islice(of_texts, len(pieces)))
+        return [lit._replace(costs=each) for lit, each in zip(literals, costs, strict=True)]
+
+    def head_costs(self, texts: Sequence[str]) -> list[int]:
+        """What the heads add to the costs of rules, where those are sums."""
+        costs = additive_costs(self.bias, texts, [])
+        return [0] * len(texts) if costs is None else costs[0]
+
+    def _atom(self, mode: ModeLiteral, literal: ModeAtom) -> list[tuple[tuple[str, ...], Bits]]:
+        """(constants, table) of each way to fill the constants of an atom."""
+        grounding = self.grounding
+        if literal.signature in self.bias.learned or grounding.depends(*literal.signature):
+            raise Undecided("learned predicates in bodies")
+        slots = literal.placeholders
+        domains = [self.domain(p.type) for p in slots if p.kind == "var"]
+        if literal.has_thresholds:
+            return self._bounded(literal, domains)
+        allowed = self.constants_at(slots)
+        entries: dict[tuple[str, ...], list[tuple[list[Symbol], Bits]]] = {}
+        for arguments, bits in self._atoms_of(literal):
+            filling = self.fillings(literal, arguments)
+            if filling is None:
+                continue
+            key = tuple(map(str, filling[1]))
+            if all(c in known for c, known in zip(key, allowed, strict=True)):
+                entries.setdefault(key, []).append((filling[0], bits))
+        if mode.negated:
+            for key in itertools.product(*allowed):
+                entries.setdefault(key, [])
+        volume = math.prod(domain.size for domain in domains) * self.columns.words
+        self.budget.take(8 * volume * len(entries), "tables of literals")
+        guard = self.guard([domain.type for domain in domains])
+        return [
+            (key, guard & (~table if mode.negated else table))
+            for key in sorted(entries)
+            for table in [atom_table(domains, entries[key], self.columns)]
+        ]
+
+    def _atoms_of(self, literal: ModeAtom) -> list[tuple[tuple[Symbol, ...], Bits]]:
+        """The atoms of a declaration that matter, with the columns in which they hold."""
+        name, arity = literal.signature
+        if (name, arity) not in self.grounding.lookups:
+            return self.grounding.atoms(name, arity)
+        wanted = {
+            i: self.domain(term.type).values
+            for i, term in enumerate(literal.arguments)
+            if isinstance(term, Placeholder) and term.kind == "var" and term.type in self._reached
+        }
+        full = self.columns.full
+        found = looked_up(self.task.program, (name, arity), [wanted])
+        return [(tuple(arguments), full) for arguments in found]
+
+    def _bounded(self, literal: ModeAtom, domains: Sequence[Domain]) -> list[tuple[tuple[str, ...], Bits]]:
+        """(constants and tokens, table) of each way to fill an atom with ``num_var(type)``."""
+        slots = [place for place in literal.placeholders if place.kind != "var"]
+        numbers = [i for i, place in enumerate(slots) if place.kind == "num_var"]
+        plain = [i for i, place in enumerate(slots) if place.kind == "const"]
+        allowed = self.constants_at(slots)
+        found: dict[tuple[str, ...], dict[tuple[Rank, ...], list[tuple[list[Symbol], Bits]]]] = {}
+        for arguments, bits in self.grounding.atoms(*literal.signature):
+            filling = self.fillings(literal, arguments)
+            key = tuple(str(filling[1][i]) for i in plain) if filling else ()
+            if filling and all(text in known for text, known in zip(key, allowed, strict=True)):
+                values = tuple(rank(filling[1][i]) for i in numbers)
+                found.setdefault(key, {}).setdefault(values, []).append((filling[0], bits))
+        guard = self.guard([domain.type for domain in domains])
+        all_matter = self._made is not None or bias_program(self.bias).uniform is None
+        interest = None if all_matter else self.interest
+        made: list[tuple[tuple[str, ...], Bits]] = []
+        for key, entries in sorted(found.items()):
+            tables = {k: guard & atom_table(domains, each, self.columns) for k, each in entries.items()}
+            for tokens, table in bounded(tables, interest):
+                filled = [""] * len(slots)
+                for i, text in zip([*plain, *numbers], [*key, *tokens], strict=True):
+                    filled[i] = text
+                if len(made) % _WATCHED == 0:
+                    self.budget.check()
+                    self.budget.take(_WATCHED * table.nbytes, "tables of literals")
+                made.append((tuple(filled), table))
+        return made
+
+    def guard(self, types: Sequence[str], words: slice = slice(None)) -> Bits:
+        """uint64 [sizes..., words]: where variables of these types have values.
+
+        Args:
+            types: the type of each variable.
+            words: the words of the columns to make; all by default.
+        """
+        result = self.columns.full[words]
+        for axis, name in enumerate(types):
+            guards = self.domain(name).guards[:, words]
+            shape = [1] * len(types) + [guards.shape[-1]]
+            shape[axis] = len(guards)
+            result = result & guards.reshape(shape)
+        return result
+
+    def _comparison(self, mode: ModeLiteral, literal: ModeComparison) -> list[tuple[tuple[str, ...], Bits]]:
+        """(constants, table) of each way to fill the constants of a comparison."""
+        sides = (literal.left, literal.right)
+        if any(isinstance(side, Compound) for side in sides):
+            raise Undecided("a comparison of terms with variables inside")
+        slots = list(placeholders(sides))
+        allowed = self.constants_at(slots)
+        guard = self.guard([p.type for p in slots if p.kind == "var"])
+        made = []
+        for constants in itertools.product(*allowed):
+            filling = iter(constants)
+            operands: list[Domain | Symbol] = []
+            for side in sides:
+                if isinstance(side, Placeholder) and side.kind == "var":
+                    operands.append(self.domain(side.type))
+                else:
+                    operands.append(
+                        self._ground(next(filling) if isinstance(side, Placeholder) else str(side))
+                    )
+            table = comparison_table(literal.operator, operands[0], operands[1], self.columns)
+            made.append((constants, guard & (~table if mode.negated else table)))
+        return made

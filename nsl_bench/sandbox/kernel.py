@@ -1,0 +1,431 @@
+"""Linux calls that Python's library lacks, through ctypes: namespaces, Landlock, seccomp, capabilities.
+
+Landlock: https://docs.kernel.org/userspace-api/landlock.html. Seccomp filters:
+https://docs.kernel.org/userspace-api/seccomp_filter.html. None of them needs to be root.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import struct
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+__all__ = [
+    "CLONE_NEWIPC",
+    "CLONE_NEWNET",
+    "CLONE_NEWNS",
+    "CLONE_NEWPID",
+    "CLONE_NEWUSER",
+    "LINUX",
+    "SAFE",
+    "be_subreaper",
+    "bind",
+    "deny_calls",
+    "die_with_parent",
+    "drop_capabilities",
+    "landlock",
+    "landlock_version",
+    "make_read_only",
+    "mount",
+    "move_tree",
+    "no_new_privileges",
+    "open_tree",
+    "seccomp_supported",
+    "set_namespace",
+    "unmount",
+    "unshare",
+]
+
+LINUX = sys.platform == "linux"
+
+CLONE_NEWNS = 0x00020000
+CLONE_NEWIPC = 0x08000000
+CLONE_NEWUSER = 0x10000000
+CLONE_NEWPID = 0x20000000
+CLONE_NEWNET = 0x40000000
+
+SAFE = 0x2 | 0x4
+"""Flags of a mount without set-user-id programs and devices."""
+
+_PR_SET_PDEATHSIG, _PR_SET_SECCOMP, _PR_CAPBSET_DROP = 1, 22, 24
+_PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 36, 38
+_LANDLOCK_CREATE, _LANDLOCK_ADD, _LANDLOCK_RESTRICT = 444, 445, 446
+
+_EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
+_AT_FDCWD, _AT_RECURSIVE, _MOUNT_SETATTR = -100, 0x8000, 442
+_ATTR_RDONLY, _ATTR_NOATIME, _ATTR_ATIME = 0x1, 0x10, 0x70
+_MS_BIND, _MS_REC = 0x1000, 0x4000
+_OPEN_TREE, _MOVE_MOUNT = 428, 429
+_CLONE, _CLOEXEC, _FROM_DESCRIPTOR = 0x1, 0x80000, 0x4
+
+_MAKE_DEVICES = 1 << 6 | 1 << 11
+_REFER, _TRUNCATE, _IOCTL = 1 << 13, 1 << 14, 1 << 15
+_READ = _EXECUTE | _READ_FILE | _READ_DIR
+_OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL
+
+# Numbers of system calls: (x86_64, aarch64).
+_CALLS = {
+    "socket": (41, 198),
+    "ptrace": (101, 117),
+    "process_vm_readv": (310, 270),
+    "process_vm_writev": (311, 271),
+    "mount": (165, 40),
+    "umount2": (166, 39),
+    "mount_setattr": (442, 442),
+    "move_mount": (429, 429),
+    "open_tree": (428, 428),
+    "fsopen": (430, 430),
+    "fsmount": (432, 432),
+    "setns": (308, 268),
+    "unshare": (272, 97),
+    "pivot_root": (155, 41),
+    "bpf": (321, 280),
+    "perf_event_open": (298, 241),
+    "userfaultfd": (323, 282),
+    "keyctl": (250, 219),
+    "add_key": (248, 217),
+    "io_uring_setup": (425, 425),
+    "io_uring_enter": (426, 426),
+    "io_uring_register": (427, 427),
+    "open_by_handle_at": (304, 265),
+    "init_module": (175, 105),
+    "finit_module": (313, 273),
+    "kexec_load": (246, 104),
+    "reboot": (169, 142),
+    "request_key": (249, 218),
+    "cachestat": (451, 451),
+    "mincore": (27, 232),
+}
+_ABSENT = -1
+_ATTRIBUTE_CALLS = {
+    "setxattr": (188, 5),
+    "lsetxattr": (189, 6),
+    "fsetxattr": (190, 7),
+    "setxattrat": (463, 463),
+    "removexattr": (197, 14),
+    "lremovexattr": (198, 15),
+    "fremovexattr": (199, 16),
+    "removexattrat": (466, 466),
+    "file_setattr": (469, 469),
+}
+_OWNERSHIP_CALLS = {
+    "chmod": (90, _ABSENT),
+    "fchmod": (91, 52),
+    "fchmodat": (268, 53),
+    "fchmodat2": (452, 452),
+    "chown": (92, _ABSENT),
+    "fchown": (93, 55),
+    "lchown": (94, _ABSENT),
+    "fchownat": (260, 54),
+    "utime": (132, _ABSENT),
+    "utimes": (235, _ABSENT),
+    "futimesat": (261, _ABSENT),
+    "utimensat": (280, 88),
+}
+_KEPT_CALLS = {
+    "shmget": (29, 194),
+    "semget": (64, 190),
+    "msgget": (68, 186),
+    "mq_open": (240, 180),
+    "memfd_secret": (447, 447),
+    "vmsplice": (278, 75),
+}
+"""What they make is no process's memory, so that no limit counts it, and may outlive its process."""
+
+_FCNTL_CALL, _SETSOCKOPT_CALL = (72, 25), (54, 208)
+_SET_PIPE_SIZE, _SOL_SOCKET, _SO_SNDBUF = 1031, 1, 7
+"""What gives a pipe or a socket more room than `nsl_bench.sandbox.counted` takes it to have."""
+
+_UNKNOWN_CALLS = {"clone3": (435, 435), "memfd_create": (319, 279)}
+"""Answered as by a kernel without them: libc then calls ``clone``, and libraries use files."""
+
+_CLONE_CALL = (56, 220)
+_NEW_NAMESPACES = 0x7E020000
+"""Flags of ``clone`` for namespaces of any kind."""
+
+_IOCTL_CALL = (16, 29)
+_SETS_ATTRIBUTES = (0x40086602, 0x40046602, 0x401C5820, 0x40087602, 0x40047602)
+"""Requests of ``ioctl`` that change a file's flags, extended attributes or version."""
+_TERMINAL = (0x5412, 0x5414, 0x541C, 0x541D, 0x540E, 0x5423, 0x5402, 0x5403, 0x5404)
+"""Requests of ``ioctl`` that type into a terminal, take it over, or change its size or settings."""
+_ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
+
+
+def _libc() -> ctypes.CDLL:
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def _checked(result: int, what: str) -> int:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+    return result
+
+
+def _prctl(option: int, *values: int) -> None:
+    words = [ctypes.c_ulong(value) for value in (*values, 0, 0, 0, 0)[:4]]
+    _checked(_libc().prctl(ctypes.c_int(option), *words), f"prctl {option}")
+
+
+def unshare(flags: int) -> None:
+    """Enter new namespaces.
+
+    Raises:
+        OSError: the system does not allow it.
+    """
+    _checked(_libc().unshare(ctypes.c_int(flags)), "unshare")
+
+
+def set_namespace(descriptor: int, kind: int) -> None:
+    """Enter the namespace of an open file of ``/proc/PID/ns``."""
+    _checked(_libc().setns(ctypes.c_int(descriptor), ctypes.c_int(kind)), "setns")
+
+
+def mount(source: str, target: str, kind: str, flags: int = 0, options: str = "") -> None:
+    """Mount a file system."""
+    texts = [ctypes.c_char_p(text.encode()) for text in (source, target, kind)]
+    _checked(
+        _libc().mount(*texts, ctypes.c_ulong(flags), ctypes.c_char_p(options.encode())), f"mount {target}"
+    )
+
+
+def unmount(place: Path) -> None:
+    """Take away what was mounted last at a place, once nothing of it is used."""
+    _checked(_libc().umount2(ctypes.c_char_p(str(place).encode()), ctypes.c_int(2)), f"umount {place}")
+
+
+def bind(place: Path) -> None:
+    """Make a folder or file a mount of its own, whose attributes can differ from its parent's."""
+    mount(str(place), str(place), "none", _MS_BIND | _MS_REC)
+
+
+def open_tree(place: Path) -> int:
+    """A copy of what is mounted at and below a folder or file, not yet part of the file system.
+
+    Returns:
+        Its descriptor, for `move_tree`.
+
+    Raises:
+        OSError: the system does not allow it.
+    """
+    result = _libc().syscall(
+        ctypes.c_long(_OPEN_TREE),
+        ctypes.c_int(_AT_FDCWD),
+        ctypes.c_char_p(str(place).encode()),
+        ctypes.c_uint(_CLONE | _CLOEXEC | _AT_RECURSIVE),
+    )
+    return _checked(result, f"open_tree {place}")
+
+
+def move_tree(descriptor: int, place: Path) -> None:
+    """Put the copy of `open_tree` over a folder or file that exists."""
+    result = _libc().syscall(
+        ctypes.c_long(_MOVE_MOUNT),
+        ctypes.c_int(descriptor),
+        ctypes.c_char_p(b""),
+        ctypes.c_int(_AT_FDCWD),
+        ctypes.c_char_p(str(place).encode()),
+        ctypes.c_uint(_FROM_DESCRIPTOR),
+    )
+    _checked(result, f"move_mount {place}")
+
+
+def make_read_only(place: Path, but: Sequence[Path] = ()) -> None:
+    """Make everything below `place` read-only: content, attributes and access times.
+
+    Args:
+        place: a mount of this process's namespace.
+        but: mounts below it that stay writable.
+
+    Raises:
+        OSError: the system does not allow it, or lacks ``mount_setattr`` (Linux 5.12).
+    """
+    try:
+        _set_mount(place, _AT_RECURSIVE, _ATTR_RDONLY | _ATTR_NOATIME, _ATTR_ATIME)
+    except PermissionError:  # in a user namespace how access times are kept may be fixed
+        _set_mount(place, _AT_RECURSIVE, _ATTR_RDONLY, 0)
+    for mount_of in but:
+        _set_mount(mount_of, 0, 0, _ATTR_RDONLY)
+
+
+def _set_mount(place: Path, flags: int, given: int, taken: int) -> None:
+    attributes = struct.pack("=QQQQ", given, taken, 0, 0)
+    result = _libc().syscall(
+        ctypes.c_long(_MOUNT_SETATTR),
+        ctypes.c_int(_AT_FDCWD),
+        ctypes.c_char_p(str(place).encode()),
+        ctypes.c_uint(flags),
+        attributes,
+        ctypes.c_size_t(len(attributes)),
+    )
+    _checked(result, f"mount_setattr {place}")
+
+
+def no_new_privileges() -> None:
+    """Prevent programs that this process executes from gaining privileges."""
+    _prctl(_PR_SET_NO_NEW_PRIVS, 1)
+
+
+def die_with_parent(signal: int) -> None:
+    """Have a signal sent to this process when its parent ends."""
+    _prctl(_PR_SET_PDEATHSIG, signal)
+
+
+def be_subreaper() -> None:
+    """Make this process the parent of its orphaned descendants."""
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def drop_capabilities() -> None:
+    """Give up all privileges of the superuser except those over its own files."""
+    for capability in range(64):
+        try:
+            _prctl(_PR_CAPBSET_DROP, capability)
+        except OSError:
+            break
+    header = ctypes.create_string_buffer(struct.pack("=Ii", 0x20080522, 0))
+    nothing = ctypes.create_string_buffer(24)
+    _checked(_libc().capset(header, nothing), "capset")
+
+
+def landlock_version() -> int:
+    """The version of the kernel's Landlock; 0 if it is not available."""
+    if not LINUX:
+        return 0
+    found = _libc().syscall(ctypes.c_long(_LANDLOCK_CREATE), None, ctypes.c_size_t(0), ctypes.c_uint32(1))
+    return max(0, int(found))
+
+
+def landlock(readable: Sequence[Path], listable: Sequence[Path], writable: Sequence[Path]) -> None:
+    """Deny this process and its children access to all files but these, permanently.
+
+    They can no longer trace processes outside nor, from Landlock version 6 on, send signals to them.
+
+    Args:
+        readable: files and folders that may be read and executed.
+        listable: folders whose entries may be listed.
+        writable: files and folders with all rights except creating devices.
+
+    Raises:
+        OSError: the kernel has no Landlock.
+    """
+    version = landlock_version()
+    if not version:
+        raise OSError("no Landlock")
+    handled = (1 << 13) - 1
+    handled |= (_REFER if version >= 2 else 0) | (_TRUNCATE if version >= 3 else 0)
+    handled |= _IOCTL if version >= 5 else 0
+    scoped = 3 if version >= 6 else 0
+    size = 8 if version < 4 else 16 if version < 6 else 24
+    attributes = struct.pack("=QQQ", handled, 0, scoped)[:size]
+    call = _libc().syscall
+    ruleset = _checked(
+        call(ctypes.c_long(_LANDLOCK_CREATE), attributes, ctypes.c_size_t(size), ctypes.c_uint32(0)),
+        "landlock_create_ruleset",
+    )
+    try:
+        rules = [(path, _READ) for path in readable] + [(path, _READ_DIR) for path in listable]
+        rules += [(path, handled & ~_MAKE_DEVICES) for path in writable]
+        for path, access in rules:
+            try:
+                place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+            except OSError:
+                continue
+            try:
+                allowed = access & handled & (-1 if path.is_dir() else _OF_FILES)
+                rule = struct.pack("=Qi", allowed, place)
+                _checked(
+                    call(
+                        ctypes.c_long(_LANDLOCK_ADD),
+                        ctypes.c_int(ruleset),
+                        ctypes.c_int(1),
+                        rule,
+                        ctypes.c_uint32(0),
+                    ),
+                    f"landlock_add_rule {path}",
+                )
+            finally:
+                os.close(place)
+        no_new_privileges()
+        _checked(
+            call(ctypes.c_long(_LANDLOCK_RESTRICT), ctypes.c_int(ruleset), ctypes.c_uint32(0)),
+            "landlock_restrict_self",
+        )
+    finally:
+        os.close(ruleset)
+
+
+def seccomp_supported() -> bool:
+    """Whether this system can filter system calls."""
+    if not LINUX or platform.machine() not in _ARCHITECTURES:
+        return False
+    status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
+    return "\nSeccomp:" in status
+
+
+def deny_calls(*, sockets: bool, local: bool = False, attributes: bool = False) -> None:
+    """Deny this process and its children system calls that affect other processes, permanently.
+
+    Namespaces, terminals, message queues, and memory that belongs to no process are always denied.
+
+    Args:
+        sockets: also deny sockets, except those between processes of this machine.
+        local: with `sockets`, deny these, too, except pairs of them.
+        attributes: also deny changes of extended attributes. Changes of files' modes, owners and times are
+            ignored instead of denied, because programs that copy files need them to succeed.
+
+    Raises:
+        OSError: the system cannot filter system calls.
+    """
+    if platform.machine() not in _ARCHITECTURES:
+        raise OSError(f"no filters of system calls for {platform.machine()}")
+    column, architecture = _ARCHITECTURES[platform.machine()]
+    load, equal, at_least, any_of, stop = 0x20, 0x15, 0x35, 0x45, 0x06
+    allow, refuse, unsupported, pretend = 0x7FFF0000, 0x00050000 | 13, 0x00050000 | 95, 0x00050000
+    unknown = 0x00050000 | 38
+    program = [(load, 0, 0, 4), (equal, 1, 0, architecture), (stop, 0, 0, refuse), (load, 0, 0, 0)]
+    program += [(at_least, 0, 1, 0x40000000), (stop, 0, 0, refuse)]
+    answers = [(refuse, _CALLS), (refuse, _KEPT_CALLS), (unknown, _UNKNOWN_CALLS)]
+    answers += [(unsupported, _ATTRIBUTE_CALLS), (pretend, _OWNERSHIP_CALLS)] if attributes else []
+    for answer, calls in answers:
+        for name, numbers in calls.items():
+            if name != "socket" and numbers[column] != _ABSENT:
+                program += [(equal, 0, 1, numbers[column]), (stop, 0, 0, answer)]
+    program += [(equal, 0, 4, _CLONE_CALL[column]), (load, 0, 0, 16), (any_of, 0, 1, _NEW_NAMESPACES)]
+    program += [(stop, 0, 0, refuse), (stop, 0, 0, allow)]
+    program += [(equal, 0, 4, _FCNTL_CALL[column]), (load, 0, 0, 24), (equal, 0, 1, _SET_PIPE_SIZE)]
+    program += [(stop, 0, 0, refuse), (load, 0, 0, 0)]
+    program += [(equal, 0, 6, _SETSOCKOPT_CALL[column]), (load, 0, 0, 24), (equal, 0, 3, _SOL_SOCKET)]
+    program += [(load, 0, 0, 32), (equal, 0, 1, _SO_SNDBUF), (stop, 0, 0, pretend), (load, 0, 0, 0)]
+    if sockets:
+        family = 0 if local else 1  # of AF_UNIX; 0 is that of no socket
+        program += [(equal, 0, 4, _CALLS["socket"][column]), (load, 0, 0, 16), (equal, 1, 0, family)]
+        program += [(stop, 0, 0, refuse), (stop, 0, 0, allow)]
+    requests = dict.fromkeys(_TERMINAL, refuse)
+    requests |= dict.fromkeys(_SETS_ATTRIBUTES, unsupported) if attributes else {}
+    program += [(equal, 0, 2 * len(requests) + 2, _IOCTL_CALL[column]), (load, 0, 0, 24)]
+    for request, answer in requests.items():
+        program += [(equal, 0, 1, request), (stop, 0, 0, answer)]
+    program += [(stop, 0, 0, allow), (stop, 0, 0, allow)]
+    _install(program)
+
+
+def _install(program: Sequence[tuple[int, int, int, int]]) -> None:
+    """Filter this process's system calls by a program of the kernel's packet filter."""
+    code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *line) for line in program))
+
+    class _Program(ctypes.Structure):
+        _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_void_p))
+
+    given = _Program(len(program), ctypes.cast(code, ctypes.c_void_p).value)
+    no_new_privileges()
+    _checked(
+        _libc().prctl(
+            ctypes.c_int(_PR_SET_SECCOMP), ctypes.c_ulong(2), ctypes.byref(given), ctypes.c_ulong(0), 0
+        ),
+        "seccomp",
+    )

@@ -1,0 +1,411 @@
+"""The harness's side of one learner's process: start it, send requests, enforce its limits, end it.
+
+Processes are forked from a fork server (`nsl_bench.sandbox.fork_server`). One loop waits for all events:
+the learner answers, requests data, prints, ends, or exceeds its time or memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import selectors
+import signal
+import socket
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from nsl_bench.core.folders import remove
+from nsl_bench.core.types import Status
+from nsl_bench.logic.guarded import wire
+from nsl_bench.logic.guarded.output import Output
+from nsl_bench.sandbox import denied, kernel, sandbox
+from nsl_bench.sandbox.counted import memory_of
+from nsl_bench.sandbox.fork_server import START_SECONDS, pool
+from nsl_bench.sandbox.limits import Failure, Limits, Lost
+from nsl_bench.sandbox.outward import Gate
+
+__all__ = ["REMOVING_SECONDS", "Process", "Usage"]
+
+_LONGEST_TEXT = 1 << 20
+_LARGEST_QUESTION = (8 << 20, 64 << 20)
+"""Bytes of a question: of its text, such as reported rules, and of its arrays."""
+
+_LONGEST_ERROR = 10_000
+_MOST_PROCESSES = 512
+_POLL = (0.02, 0.25)
+"""Shortest and longest time between two looks at a process, in seconds."""
+
+_FASTEST_GROWTH = 8 << 30
+"""Bytes a second by which the memory of a process may grow: when to look again follows from it."""
+
+_GRACE_SECONDS = 10.0
+REMOVING_SECONDS = 10.0
+"""How long to wait until a scratch folder is removed."""
+
+
+Answer = Callable[[dict[str, Any]], dict[str, Any]]
+"""Answers a learner's question."""
+
+
+@dataclass(frozen=True)
+class Usage:
+    """CPU time and memory used by a learner's processes.
+
+    Attributes:
+        cpu_seconds: CPU time in seconds, on all cores.
+        peak_memory: greatest resident memory observed, in bytes, with shared memory counted once.
+    """
+
+    cpu_seconds: float
+    peak_memory: int
+
+
+class Process:
+    """A learner's process.
+
+    Args:
+        limits: resource limits.
+        code: files or packages of its code, besides installed packages.
+        seed: seed of Python's and numpy's global random generators.
+        command: a program to run instead of a Python learner; it gets no requests.
+        interpreter: another Python and its arguments, which serves the requests in place of this one
+            (`nsl_bench.sandbox.foreign`).
+        scratch: its folder; None to create one and remove it at the end.
+        temporary: whether `scratch` is removed if this process of the harness ends and leaves it.
+        cwd: its working folder; None for that of this process.
+        packages: folders of which it may read the packages.
+        environment: environment variables of a command; None for those of learners.
+        outward: whether a command may reach public addresses, and those in `environment`, through a proxy
+            (`nsl_bench.sandbox.outward`). Without namespaces it may open sockets.
+
+    Raises:
+        Failure: the process could not be started.
+    """
+
+    def __init__(
+        self,
+        limits: Limits,
+        *,
+        code: Sequence[Path] = (),
+        seed: int = 0,
+        command: Sequence[str] = (),
+        interpreter: Sequence[str] = (),
+        scratch: Path | None = None,
+        temporary: bool = False,
+        cwd: Path | None = None,
+        packages: Sequence[Path] = (),
+        environment: Mapping[str, str] | None = None,
+        outward: bool = False,
+    ) -> None:
+        self.limits = limits
+        self._warm = pool.get(limits)
+        self.output = Output()
+        self._own_scratch = scratch is None
+        self.scratch = scratch or Path(tempfile.mkdtemp(prefix="nsl-bench-"))
+        self._process: int | None = None
+        self._reason: tuple[Status, str] | None = None
+        self._pause = _POLL[0]
+        self._decoder = wire.Decoder(_LONGEST_TEXT, strange=True)
+        self._expected = (_LONGEST_TEXT, 0)
+        self._code: int | None = None
+        self._gate: Gate | None = None
+        self._peak = 0
+        self._cpu: float | None = None
+        self._channel, theirs = socket.socketpair()
+        apart = self._warm.force["mounts"] != "shared"  # what is secret is covered there
+        reach = sandbox.reach_of(limits, self.scratch.resolve(), code, packages, secrets=not apart)
+        working = str(cwd or Path.cwd())
+        request = {
+            "scratch": str(self.scratch.resolve()),
+            "temporary": temporary or self._own_scratch,
+            "cwd": working,
+            "seed": seed,
+            "memory": limits.memory,
+            "network": limits.network,
+            "environment": None if environment is None else dict(environment),
+            "outward": outward,
+            "command": list(command),
+            "interpreter": list(interpreter),
+            "readable": [str(path) for path in reach.readable],
+            "listable": [str(path) for path in reach.listable],
+            "writable": [str(path) for path in reach.writable],
+            "named": [working, *(str(path) for path in reach.listable if path not in packages)],
+            "links": [[str(link), target] for link, target in reach.links],
+            "folders": [str(path.resolve()) for path in (self.scratch, *limits.write)],
+        }
+        try:
+            self._process = self._warm.spawn(request, theirs, self.output.sink)
+        except OSError as error:
+            self._shut()
+            raise Lost("crashed", f"The learner's process cannot be started: {error}.") from error
+        finally:
+            theirs.close()
+        os.close(self.output.sink)
+        self.output.sink = -1
+        try:
+            if outward:
+                self._gate = self._outward(environment or {})
+            self._channel.setblocking(False)
+            self.force: dict[str, str] = self._wait(START_SECONDS, None)["done"]
+        except BaseException:
+            self.close()
+            raise
+
+    def _outward(self, environment: Mapping[str, str]) -> Gate | None:
+        """The proxy to the process's network; None where it has none of its own."""
+        self._channel.settimeout(START_SECONDS)
+        _, found, _, _ = socket.recv_fds(self._channel, 1, 1)
+        return Gate(socket.socket(fileno=found[0]), environment) if found else None
+
+    def call(
+        self,
+        do: str,
+        answer: Answer | None = None,
+        *,
+        least: float = 0,
+        most_text: int = _LONGEST_TEXT,
+        most_arrays: int = 0,
+        **given: Any,
+    ) -> Any:
+        """Call a method in the learner's process, within the time limit.
+
+        Args:
+            do: a method of `nsl_bench.sandbox.child`.
+            answer: answers requests of the process.
+            least: seconds that it has in any case, even with a shorter time limit.
+            most_text: bytes that its reply may have without arrays.
+            most_arrays: bytes that the arrays of its reply may have.
+            given: the method's arguments.
+
+        Raises:
+            Failure: the process failed, ended, exceeded a limit, or sent an invalid message.
+        """
+        message = wire.encode({"do": do, **given})
+        time_limit = None if self.limits.time is None else max(least, self.limits.time)
+        self._expected = (most_text, most_arrays)
+        asked = (0, 0) if answer is None else _LARGEST_QUESTION
+        self._decoder.most_text = max(most_text, asked[0])
+        self._decoder.most = self._decoder.most_text + max(most_arrays, asked[1])
+        reply = self._wait(time_limit, answer, message)
+        if "error" in reply:
+            told = reply.get("status")
+            status: Status = "crashed"
+            if told in ("out_of_memory", "timeout", "invalid_output") or (
+                told == "not_applicable" and do in ("make", "fit")
+            ):
+                status = told
+            text = " ".join(str(reply["error"])[:_LONGEST_ERROR].split())
+            text = f"Out of memory: {text}" if status == "out_of_memory" else text
+            why = reply.get("denied") or denied.hidden(reply.get("missing"))
+            if hint := denied.advice(why, self.limits):
+                text = f"{text.rstrip('.')}.{hint}"
+            self._settle()
+            raise Failure(status, text, self.output.last_lines())
+        return reply.get("done")
+
+    def run(self) -> None:
+        """Wait for a command to end.
+
+        Raises:
+            Failure: the command failed.
+        """
+        try:
+            self._wait(self.limits.time, None)
+        except Failure as ended:
+            failure = ended
+        if self._code != 0:
+            raise failure
+
+    def _wait(self, seconds: float | None, answer: Answer | None, message: bytes = b"") -> dict[str, Any]:
+        """Send a message and wait for its reply, answering questions meanwhile."""
+        deadline = None if seconds is None else time.monotonic() + seconds
+        left = memoryview(message)
+        next_look = time.monotonic() + self._pause
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._channel, selectors.EVENT_READ | (selectors.EVENT_WRITE if left else 0))
+            selector.register(self.output.descriptor, selectors.EVENT_READ)
+            selector.register(self._warm, selectors.EVENT_READ)
+            while True:
+                now = time.monotonic()
+                if deadline is not None and now > deadline:
+                    self._kill("timeout", f"Longer than the time limit of {seconds:g} s.")
+                    deadline = None
+                if now >= next_look:
+                    left_over = self._look()
+                    self._pause = max(_POLL[0], min(_POLL[1], self._pause * 2, left_over / _FASTEST_GROWTH))
+                    next_look = now + self._pause
+                until = next_look if deadline is None else min(next_look, deadline)
+                for key, events in selector.select(max(0.0, until - time.monotonic())):
+                    if key.fileobj is self._warm:
+                        self._hear()
+                    elif key.fileobj == self.output.descriptor:
+                        if not self.output.drain():
+                            selector.unregister(self.output.descriptor)
+                    else:
+                        if events & selectors.EVENT_WRITE:
+                            with contextlib.suppress(BlockingIOError, OSError):
+                                left = left[self._channel.send(left) :]
+                            if not left:
+                                selector.modify(self._channel, selectors.EVENT_READ)
+                        if events & selectors.EVENT_READ:
+                            reply, question = self._receive()
+                            if question is not None:
+                                message, free = self._answered(answer, question)
+                                left = memoryview(message)
+                                deadline = None if deadline is None else deadline + free
+                                selector.modify(self._channel, selectors.EVENT_READ | selectors.EVENT_WRITE)
+                            if reply is not None:
+                                return reply
+                            if reply is None and question is None and self._closed:
+                                selector.unregister(self._channel)
+                if self._code is not None:
+                    self.output.drain()
+                    raise self._failure()
+
+    _closed = False
+
+    def _receive(self) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+        """A reply or a question, if one is complete."""
+        try:
+            data = self._channel.recv(1 << 20)
+            self._closed = not data
+            self._decoder.feed(data)
+            message = self._decoder.next()
+        except BlockingIOError:
+            return None, None
+        except (OSError, ValueError) as error:
+            self._closed = True
+            self._kill("invalid_output", f"The learner's process sent no message: {error}.")
+            return None, None
+        if isinstance(message, dict) and "ask" in message:
+            return None, message
+        larger = [size > most for size, most in zip(self._decoder.sizes, self._expected, strict=True)]
+        if message is not None and any(larger):
+            sizes, most = sum(self._decoder.sizes), sum(self._expected)
+            self._kill("invalid_output", f"The learner answered with {sizes} bytes; {most} are allowed.")
+            return None, None
+        if message is not None and not isinstance(message, dict):
+            self._kill("invalid_output", "The learner's process sent no message of the agreed form.")
+            return None, None
+        return message, None
+
+    def _answered(self, answer: Answer | None, question: dict[str, Any]) -> tuple[bytes, float]:
+        """The reply to a question, and the seconds of it that do not count as the learner's."""
+        if answer is None:
+            return wire.encode({"error": "nothing can be asked now", "kind": "user"}), 0.0
+        told = answer(question)
+        free = float(told.pop("given", 0.0))
+        return wire.encode(told), free
+
+    def _hear(self) -> None:
+        said = self._warm.hear(1.0)
+        if said is not None and said.get("exit") == self._process:
+            self._code, self._cpu = int(said["code"]), float(said["cpu"])
+        elif said is None and not self._warm.usable:  # somebody killed it, and with it the learner
+            self._code = 128 + signal.SIGKILL
+
+    def _look(self) -> float:
+        """Hold the process and its children to their memory; the bytes that are left to them."""
+        if self._process is None or self._code is not None:
+            return math.inf
+        import psutil
+
+        with contextlib.suppress(psutil.Error):
+            family = psutil.Process(self._process).children(recursive=True)
+            if len(family) > _MOST_PROCESSES:
+                self._kill("crashed", f"More than {_MOST_PROCESSES} processes were started.")
+                return math.inf
+            used = memory_of([process.pid for process in family]) if kernel.LINUX else _resident(family)
+            self._peak = max(self._peak, used)
+            if self.limits.memory is None:
+                return math.inf
+            if used > self.limits.memory:
+                self._kill("out_of_memory", f"More than the memory limit of {_mib(self.limits.memory)}.")
+            return max(0, self.limits.memory - used)
+        return math.inf
+
+    def usage(self) -> Usage:
+        """What the process and all processes that it started have used so far."""
+        import psutil
+
+        self._look()
+        cpu = self._cpu
+        if cpu is None and self._process is not None:
+            with contextlib.suppress(psutil.Error):
+                supervisor = psutil.Process(self._process)
+                ended = supervisor.cpu_times()
+                cpu = ended.children_user + ended.children_system
+                for process in supervisor.children(recursive=True):
+                    with contextlib.suppress(psutil.Error):
+                        cpu += sum(process.cpu_times()[:4])
+        return Usage(cpu or 0.0, self._peak)
+
+    def _kill(self, status: Status, reason: str) -> None:
+        if self._reason is None:
+            self._reason = (status, reason)
+        if self._process is not None and self._code is None:
+            self._warm.kill(self._process)
+
+    def _settle(self, seconds: float = 0.2) -> None:
+        """Take what is printed in the last moment."""
+        self.output.drain()
+
+    def _failure(self) -> Failure:
+        """Why the process ended, which it was not to."""
+        self.output.drain()
+        lines = self.output.last_lines()
+        if self._reason is not None:
+            return _Ended(*self._reason, lines)
+        if not self._warm.usable:
+            return Lost("crashed", "The process that starts learners was killed.", lines)
+        code = self._code or 0
+        if code > 128 and code - 128 in set(signal.Signals):
+            how = f"was ended by the signal {signal.Signals(code - 128).name}"
+        else:
+            how = f"left with exit code {code}"
+        status: Status = "out_of_memory" if denied.starved(lines) else "crashed"
+        hint = denied.advice(denied.denied_in(lines), self.limits)
+        return _Ended(status, f"The learner's process {how}.{hint}", lines)
+
+    def close(self) -> None:
+        """End the process and remove its scratch folder."""
+        if self._process is not None and self._code is None:
+            self._warm.kill(self._process)
+            deadline = time.monotonic() + _GRACE_SECONDS
+            while self._code is None and time.monotonic() < deadline:
+                self._hear()
+            if self._code is None:
+                pool.discard(self._warm)
+        self._shut()
+
+    def _shut(self) -> None:
+        if self._gate is not None:
+            self._gate.close()
+        self._channel.close()
+        if self.output.descriptor >= 0:
+            self.output.drain()
+            self.output.close()
+        if self._own_scratch:  # what takes longer, the fork server removes at the end
+            remove(self.scratch, REMOVING_SECONDS)
+
+
+class _Ended(Failure):
+    """The process is gone."""
+
+
+def _resident(family: Sequence[Any]) -> int:
+    """Bytes that processes have in memory, elsewhere than on Linux."""
+    used = 0
+    for process in family:
+        with contextlib.suppress(Exception):  # it may end at any moment, and reading then fails in many ways
+            used += int(process.memory_info().rss)
+    return used
+
+
+def _mib(size: int) -> str:
+    return f"{size / (1 << 20):g} MiB"
