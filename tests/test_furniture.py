@@ -99,3 +99,13 @@ def test_the_lock_file_has_all_that_developers_need() -> None:
     names = {re.split(r"[><=\[; ]", word)[0].lower() for word in asked}
     assert names <= locked
     assert "file:" not in text and not re.search(r"(?<![\w./-])/\w", text)
+
+
+def test_the_page_on_architecture_names_what_there_is() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    paths = re.findall(r"`((?:nsl_bench|generators|leaderboard|tests)/[\w/.]*)`", text)
+    assert len(paths) > 50
+    assert [path for path in paths if not (ROOT / path).exists()] == []
+    rooms = {path.parent.name for path in (ROOT / "nsl_bench").glob("*/__init__.py")}
+    drawn = set(re.findall(r"[│┤►] (\w+) ", text))
+    assert rooms <= drawn
