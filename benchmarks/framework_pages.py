@@ -13,8 +13,6 @@ from pathlib import Path
 
 import framework_verdicts as verdicts
 import pandas as pd
-from nsl_bench.leaderboard.published import ffnsl2023
-from nsl_bench.leaderboard.published import table as published_table
 from studies import number, table
 
 from nsl_bench.api.results import Results
@@ -27,6 +25,8 @@ from nsl_bench.perception.trained_networks import trained
 from nsl_bench.report import analysis
 from nsl_bench.report.curves import draw
 from nsl_bench.report.networks import draw_histograms, frame, markdown
+from nsl_bench.report.published.papers import ffnsl2023
+from nsl_bench.report.published.papers import table as published_table
 from nsl_bench.report.reliability import draw_reliability
 from nsl_bench.report.tables import area_under_shift, short_names, summarise
 from nsl_bench.run.store import Store

@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pandas as pd
-from nsl_bench.leaderboard.equivalence import Mean, compare_means
-from nsl_bench.leaderboard.margins import margin_of
-from nsl_bench.leaderboard.reproduce import badge_of, test_error
 from nsl_page import Claim, Verdict, check
 from studies import number, ranges, table
 
 from nsl_bench.core.metrics import METRICS
+from nsl_bench.report.published.equivalence import Mean, compare_means
+from nsl_bench.report.published.papers import margin_of
+from nsl_bench.report.published.reproduce import badge_of, test_error
 from nsl_bench.report.tables import summarise, with_standard
 from nsl_bench.run.statistics import holm
 

@@ -32,8 +32,6 @@ import pandas as pd
 from kept import keep, take
 from nsl_bench.generators.tasks.eleusis import CONCEPTS
 from nsl_bench.generators.tasks.uci_sets import SETS
-from nsl_bench.leaderboard.equivalence import Mean, compare_means
-from nsl_bench.leaderboard.published import table as published_table
 
 from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
@@ -41,6 +39,8 @@ from nsl_bench.core.metrics.predictions import f1_scores
 from nsl_bench.data.splits import make_source, make_split, symbolic_split
 from nsl_bench.learners.papers.neuid3.learner import NeuID3
 from nsl_bench.learners.view import View
+from nsl_bench.report.published.equivalence import Mean, compare_means
+from nsl_bench.report.published.papers import table as published_table
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import Job, plan
 from nsl_bench.run.record import Record

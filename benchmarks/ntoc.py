@@ -29,12 +29,12 @@ import pandas as pd
 from kept import keep, take
 from nsl_bench.generators.tasks.addition import Addition
 from nsl_bench.generators.tasks.hanoi import Hanoi
-from nsl_bench.leaderboard.equivalence import Mean, compare_means
-from nsl_bench.leaderboard.published import table as published_table
 
 from nsl_bench.core import registry
 from nsl_bench.data.splits import make_source, make_split
 from nsl_bench.learners.view import View
+from nsl_bench.report.published.equivalence import Mean, compare_means
+from nsl_bench.report.published.papers import table as published_table
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import Job, plan
 from nsl_bench.run.store import Store

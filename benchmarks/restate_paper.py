@@ -1,9 +1,9 @@
-"""Restate the FFNSL paper's published numbers in the project's words, as leaderboard/paper/*.csv.
+"""Restate the papers' published numbers in the project's words, as CSV files of nsl_bench.report.published.
 
     python benchmarks/restate_paper.py --shared ../shared
 
 Names of learners, shifts, sizes and metrics become the project's, percentages become fractions; no number
-is left out or rounded. `leaderboard/paper/*.toml` say where the numbers come from and how they count.
+is left out or rounded. The TOML files beside them say where the numbers come from and how they count.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pandas as pd
 
-PAPER = Path(__file__).parents[1] / "leaderboard" / "paper"
+PAPER = Path(__file__).parents[1] / "nsl_bench/report/published/numbers"
 
 LEARNERS = {"rf": "random_forest", "rf_with_knowledge": "random_forest_knowledge"}
 METRICS = {
@@ -67,7 +67,7 @@ def write(shared: Path, folder: Path) -> list[Path]:
 
 
 def main() -> None:
-    """Write leaderboard/paper/*.csv."""
+    """Write the CSV files."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--shared", type=Path, default=Path("../shared"))
     parser.add_argument("--out", type=Path, default=PAPER)

@@ -14,7 +14,9 @@ from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
-from nsl_bench.leaderboard.ranking import adjusted_p_values, p_value
+from nsl_bench.leaderboard.ranking import adjusted_p_values
+
+from nsl_bench.run.statistics import paired_p_values
 
 TABLES, LEARNERS, LEVEL = 5, 7, 0.05
 Draw = Callable[[np.random.Generator, tuple[int, ...]], np.ndarray]
@@ -41,15 +43,15 @@ def main() -> None:
     for name, draw in kinds.items():
         for repeats in (3, 5, 10):
             rng = np.random.default_rng(repeats)
-            pairs = [draw(rng, (2, repeats)) for _ in range(draws)]
+            differences = np.array([np.subtract(*draw(rng, (2, repeats))) for _ in range(draws)])
             boards = [draw(rng, (TABLES, LEARNERS, repeats)) for _ in range(draws // 10)]
             row: dict[str, object] = {"differences": name, "train splits": repeats}
-            row["false alarms, a pair"] = np.mean([p_value(*pair) < LEVEL for pair in pairs])
+            row["false alarms, a pair"] = np.mean(paired_p_values(differences) < LEVEL)
             row["any false alarm, a board"] = np.mean(
                 [min(p.min() for p in adjusted_p_values(list(board))) < LEVEL for board in boards]
             )
             for effect in (1, 2, 4):
-                row[f"power at {effect} sd"] = np.mean([p_value(a + effect, b) < LEVEL for a, b in pairs])
+                row[f"power at {effect} sd"] = np.mean(paired_p_values(differences + effect) < LEVEL)
             for effect in (4, 8):
                 worse = np.zeros((TABLES, LEARNERS, 1))
                 worse[0, 0] = effect

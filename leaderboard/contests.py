@@ -20,11 +20,10 @@ from nsl_bench.core.declared import Declared, Is, checked, read_toml
 from nsl_bench.core.errors import UserError, unknown
 from nsl_bench.core.shift import STANDARD, resolve, short_name
 from nsl_bench.data.splits import make_source
+from nsl_bench.report.published.papers import ffnsl2023
 from nsl_bench.run.dials import Dials
 from nsl_bench.run.job import Job, source_identity
 from nsl_bench.run.structure import member_of
-
-from .published import ffnsl2023
 
 __all__ = [
     "BOARD",

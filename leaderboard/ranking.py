@@ -25,7 +25,6 @@ __all__ = [
     "adjusted_p_values",
     "groups",
     "mean_ranks",
-    "p_value",
     "place",
 ]
 
@@ -49,19 +48,6 @@ class Placing:
     rank: int
     mean: float
     std_err: float
-
-
-def p_value(first: Matrix, second: Matrix) -> float:
-    """Two-sided p value of the paired t test.
-
-    Args:
-        first: float64 [repeats].
-        second: float64 [repeats], of the same repeats.
-
-    Returns:
-        1 for fewer than two repeats and for equal values; 0 if all differences are equal and not zero.
-    """
-    return float(paired_p_values((first - second)[None])[0])
 
 
 def adjusted_p_values(tables: Sequence[Matrix]) -> list[Matrix]:

@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("nsl_bench", "generators", "leaderboard")
-REPORTS = ("leaderboard/margins.py", "leaderboard/reproduce.py", "leaderboard/reproduced.py")
+REPORTS = ("nsl_bench/report/published/reproduce.py", "nsl_bench/report/published/pages.py")
 """Their words are those of pages in docs/results."""
 
 ERRORS = ("UserError", "Rejected", "InvalidOutput", "TrackError", "BadParameter", "UsageError", "Interrupted")

@@ -21,12 +21,12 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.core.metrics import METRICS
 from nsl_bench.core.workers import spread
 from nsl_bench.report.line_styles import learner_slots, line_slots
+from nsl_bench.report.published.papers import ffnsl2023, paper
 
 from ..board import AREAS, FRONT, Board
 from ..contests import Contest
 from ..entries import Entry
 from ..likeness import Likeness, likenesses
-from ..published import ffnsl2023, paper
 from ..ranking import groups, mean_ranks
 from ..submission import slug
 from . import takeaway

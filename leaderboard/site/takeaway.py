@@ -14,13 +14,13 @@ import numpy as np
 from nsl_bench.core.metrics import METRICS
 from nsl_bench.report.escaping import csv_text, escaped, in_picture
 from nsl_bench.report.line_styles import PUBLISHED, coincidences, colour_of, dashes_of, marker_of
+from nsl_bench.report.published.papers import names, paper
 from nsl_bench.report.style import emphasis, wrapped
 from nsl_bench.report.tables import DEFAULT_METRICS, render, summarise
 
 from ..board import Board
 from ..contests import Contest
 from ..entries import Area
-from ..published import names, paper
 from .svg import Series
 
 if TYPE_CHECKING:

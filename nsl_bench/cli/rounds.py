@@ -17,7 +17,6 @@ from nsl_bench.cli.board_options import BOARD, SUBMISSIONS, TRACK, Progress, abo
 from nsl_bench.cli.grid import data_seed_option, percentages
 from nsl_bench.cli.running import limit_options, limits_of, say
 from nsl_bench.core.errors import UserError
-from nsl_bench.leaderboard.interface import today
 
 if TYPE_CHECKING:
     from nsl_bench.leaderboard.rounds.model import Round
@@ -84,6 +83,7 @@ def seal(
     """Seal a round: draw a secret seed, publish its commitment, and create the entrants' package."""
     from nsl_bench.leaderboard.contests import BOARD as OWN
     from nsl_bench.leaderboard.contests import read_contests
+    from nsl_bench.leaderboard.interface import today
     from nsl_bench.leaderboard.rounds.model import folder_of
     from nsl_bench.leaderboard.rounds.seal import Files, chosen
     from nsl_bench.leaderboard.rounds.seal import seal as sealed
@@ -129,6 +129,7 @@ def enter(package: Path, out: Path, learner: str | None, **words: Any) -> None:
     Each folder has train and test examples. Put predictions.parquet beside them, and learned rules as
     hypothesis.lp (docs/add-a-learner.md, "Predictions made elsewhere").
     """
+    from nsl_bench.leaderboard.interface import today
     from nsl_bench.leaderboard.rounds.entry import enter as entered
     from nsl_bench.leaderboard.submission import slug
 
@@ -181,6 +182,7 @@ def run_entry(round_name: str, out: Path, board: Path | None, **options: Any) ->
     """Run a learner in the sandbox on the sealed data of the round NAME, and create a submission from it."""
     from nsl_bench.leaderboard.accepted import SUBMISSIONS as ACCEPTED
     from nsl_bench.leaderboard.contests import BOARD as OWN
+    from nsl_bench.leaderboard.interface import today
     from nsl_bench.leaderboard.rounds.entry import Learner, run_learner
     from nsl_bench.leaderboard.rounds.model import folder_of, read_round
     from nsl_bench.learners.command import spec_of
@@ -260,6 +262,7 @@ def reveal(name: str, data_seed: DataSeed | None, submissions: Path | None, boar
     """
     from nsl_bench.leaderboard.accepted import SUBMISSIONS as ACCEPTED
     from nsl_bench.leaderboard.contests import BOARD as OWN
+    from nsl_bench.leaderboard.interface import today
     from nsl_bench.leaderboard.rounds.model import folder_of, read_round
     from nsl_bench.leaderboard.rounds.reveal import reveal as revealed
     from nsl_bench.leaderboard.rounds.reveal import score_entries

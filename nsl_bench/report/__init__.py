@@ -1,4 +1,4 @@
-"""Results as tables, intervals and curves.
+"""Results as tables, intervals and curves, and beside what papers published (`published`).
 
-Imports `core` and the records of `run`. Begin with `table` and `curves`.
+Imports `core` and the records of `run`. Begin with `tables` and `curves`.
 """

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 from nsl_bench.leaderboard.contests import Cell, Contest, contest_of, incomplete, read_contests
-from nsl_bench.leaderboard.published import ffnsl2023
 
 from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.shift import named_shifts
 from nsl_bench.data.splits import make_source
+from nsl_bench.report.published.papers import ffnsl2023
 from nsl_bench.run.job import plan
 
 

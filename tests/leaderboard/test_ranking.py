@@ -11,17 +11,20 @@ from nsl_bench.leaderboard.ranking import (
     adjusted_p_values,
     groups,
     mean_ranks,
-    p_value,
     place,
 )
 from scipy.special import stdtr
 from scipy.stats import ttest_rel
 
-from nsl_bench.run.statistics import holm, paired_interval
+from nsl_bench.run.statistics import holm, paired_interval, paired_p_values
 
 values = arrays.arrays(
     np.float64, st.tuples(st.integers(1, 6), st.integers(2, 5)), elements=st.floats(0, 1, width=16)
 )
+
+
+def p_value(first: np.ndarray, second: np.ndarray) -> float:
+    return float(paired_p_values((first - second)[None])[0])
 
 
 def test_pairing_sees_what_means_hide() -> None:

@@ -12,8 +12,7 @@ from nsl_bench.core import cache
 from nsl_bench.core.metrics import METRICS
 
 from .equivalence import LEVEL, POWER
-from .margins import MARGINS, Margin
-from .published import paper
+from .papers import Margin, paper
 from .reproduce import Badge, Figure
 
 __all__ = ["summary", "write_report"]
@@ -80,7 +79,7 @@ def write_report(figures: Sequence[Figure], out: Path, command: str) -> list[Pat
         f"**{summary(figures)}**",
         _BADGES,
         "The margins are derived from what the paper reports:",
-        "\n".join(_margin(margin) for margin in MARGINS),
+        "\n".join(_margin(margin) for margin in about.margins),
         "Metrics that nsl-bench and the paper count differently are shown in both ways.",
     ]
     for benchmark in dict.fromkeys(figure.benchmark for figure in figures):

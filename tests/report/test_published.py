@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from nsl_bench.leaderboard import published
 
 from nsl_bench.core.errors import UserError
+from nsl_bench.report.published import papers as published
 
 ROOT = Path(__file__).parents[2]
 

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from nsl_bench.leaderboard.equivalence import POWER, Mean, compare_means, repeats_needed
 from scipy.stats import ttest_ind
+
+from nsl_bench.report.published.equivalence import POWER, Mean, compare_means, repeats_needed
 
 means = st.builds(Mean, st.floats(0, 1), st.floats(0.001, 0.1), st.integers(2, 20))
 
@@ -42,7 +43,7 @@ def test_equivalence_is_hardly_ever_shown_at_the_margin() -> None:
 
 def test_the_power_is_that_of_a_simulation() -> None:
     """At equal means and equal spreads, with the true standard error for the estimated one."""
-    from nsl_bench.leaderboard.equivalence import _power
+    from nsl_bench.report.published.equivalence import _power
 
     error = math.sqrt(2 / 8)
     assert _power(1.5 / error, 14) == pytest.approx(simulated(0, 1.5, 8, 800), abs=0.04)

@@ -23,9 +23,8 @@ from nsl_bench.run.job import Job, plan
 from nsl_bench.run.store import Record, Store
 
 from .equivalence import POWER, Comparison, Mean, compare_means, repeats_needed
-from .margins import margin_of
-from .published import ffnsl2023
-from .reasons import Tested, check_reason, under_misreading
+from .papers import ffnsl2023, margin_of
+from .reasons import PUBLISHED_CODE, tested_reasons
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,13 +56,10 @@ STAND_INS = {
 }
 """Shifts of the drawn decks, and the paper's decks for which they stand."""
 
-_PUBLISHED_CODE = "cnn_lstm:published=true"
-"""The CNN-LSTM as the paper's code has it; as ``cnn_lstm`` it is what the paper's text describes."""
-
 _BASELINES = {
     "follow_suit": ("random_forest", "fcn"),
-    "sudoku_4x4": ("random_forest", "cnn_lstm", _PUBLISHED_CODE),
-    "sudoku_9x9": ("random_forest", "random_forest_knowledge", "cnn_lstm", _PUBLISHED_CODE),
+    "sudoku_4x4": ("random_forest", "cnn_lstm", PUBLISHED_CODE),
+    "sudoku_9x9": ("random_forest", "random_forest_knowledge", "cnn_lstm", PUBLISHED_CODE),
 }
 _LARGE = frozenset({"follow_suit", "sudoku_4x4"})
 """Tasks whose large train sets are public."""
@@ -72,8 +68,6 @@ _FEWEST = 3
 """Fewer repeats tell nothing of their spread: two may agree by chance."""
 
 _ON_IMAGES = frozenset({"framework_accuracy", "framework_accuracy_problog", "brier_score"})
-_CLEAN = 0.02
-"""Up to so large a share of spoilt train examples true concepts stand for predicted ones."""
 
 
 @dataclass(frozen=True)
@@ -239,7 +233,7 @@ def compare(jobs: Sequence[Job], store: Store) -> list[Figure]:
 def _as_published(setting: tuple[Any, ...]) -> tuple[Any, ...]:
     """The setting in which the same learner is that of the paper's code; the setting itself if it is."""
     at = _SETTING.index("learner")
-    learner = _PUBLISHED_CODE if setting[at] == "cnn_lstm" else setting[at]
+    learner = PUBLISHED_CODE if setting[at] == "cnn_lstm" else setting[at]
     return (*setting[:at], learner, *setting[at + 1 :])
 
 
@@ -283,7 +277,7 @@ def _figures(records: Sequence[Record], by_code: Sequence[Record]) -> Iterator[F
             found = _judged(job, metric, counting, ours, published)
             if found.badge == "differs":
                 under = next((v for c, v in _measured(metric, by_code) if c == counting), {})
-                found = replace(found, reason=_reason(records, metric, values, under, published))
+                found = replace(found, reason=tested_reasons(records, metric, values, under, published))
             yield replace(
                 found,
                 learner="ffnsl" if job.learner.startswith("ffnsl") else job.learner,
@@ -397,50 +391,3 @@ def _incomparable(job: Job, metric: str, counting: str) -> str:
     if job.track != "symbolic" and job.benchmark == "follow_suit":
         return "images differ: the paper's photographs of cards are not public"
     return ""
-
-
-def _reason(
-    records: Sequence[Record],
-    metric: str,
-    plain: Mapping[int, float],
-    by_code: Mapping[int, float],
-    published: Mean,
-) -> str:
-    """The reasons of a difference that hold when they are tested; empty if none does.
-
-    Args:
-        records: of the setting.
-        metric: of the figure.
-        plain: our values by repeat.
-        by_code: those of the learner as the paper's code has it.
-        published: the figure.
-    """
-    job = records[0].job
-    margin = margin_of(metric, job.learner, published.value)
-    found: list[Tested | None] = []
-    if job.learner == "cnn_lstm" and by_code:
-        condition = f"the network of the paper's code instead of the one in its text ({_PUBLISHED_CODE})"
-        found.append(check_reason(condition, plain, by_code, published, margin))
-    spoilt = _spoilt(job.benchmark)
-    if job.track == "symbolic" and Spec.parse(job.learner).name != "ffnsl" and spoilt > _CLEAN:
-        condition = (
-            f"digits misread at random until {spoilt:.0%} of the train examples are incorrect, the same "
-        )
-        condition += "share as with the paper's network, instead of true concepts"
-        under = _misread(tuple(record.job for record in records), spoilt)
-        found.append(check_reason(condition, plain, under.get(metric, {}), published, margin))
-    return "; ".join(str(one) for one in found if one is not None and one.holds)
-
-
-@cache
-def _misread(jobs: tuple[Job, ...], share: float) -> dict[str, dict[int, float]]:
-    return under_misreading(jobs, share)
-
-
-def _spoilt(benchmark: str) -> float:
-    """The paper's share of train examples whose label does not follow from what its network reads, at 0 %."""
-    table = ffnsl2023(benchmark)
-    rows = table[
-        (table["metric"] == "incorrect_examples") & (table["percent"] == 0) & (table["network"] == "softmax")
-    ]
-    return float(rows["mean"].max()) if len(rows) else 0.0

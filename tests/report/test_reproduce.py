@@ -10,16 +10,16 @@ import numpy as np
 import pandas as pd
 import pytest
 from nsl_bench.generators.tasks.follow_suit import read_csv
-from nsl_bench.leaderboard.equivalence import Mean
-from nsl_bench.leaderboard.margins import margin_of
-from nsl_bench.leaderboard.reasons import check_reason, misread
-from nsl_bench.leaderboard.reproduce import PRESETS, Figure, compare, grid, paper_atoms
-from nsl_bench.leaderboard.reproduced import summary, write_report
 
 from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.types import BLANK, Hypothesis
 from nsl_bench.data.splits import symbolic_split
+from nsl_bench.report.published.equivalence import Mean
+from nsl_bench.report.published.pages import summary, write_report
+from nsl_bench.report.published.papers import margin_of
+from nsl_bench.report.published.reasons import check_reason, misread
+from nsl_bench.report.published.reproduce import PRESETS, Figure, compare, grid, paper_atoms
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import Job
 from nsl_bench.run.store import Record, Store
@@ -162,8 +162,8 @@ def test_two_repeats_tell_nothing(splits: Path, tmp_path: Path) -> None:
 
 def test_neither_equal_nor_different(tmp_path: Path) -> None:
     """A difference of about the margin that precise repeats cannot tell from it."""
-    from nsl_bench.leaderboard.equivalence import Mean, compare_means
-    from nsl_bench.leaderboard.reproduce import badge_of
+    from nsl_bench.report.published.equivalence import Mean, compare_means
+    from nsl_bench.report.published.reproduce import badge_of
 
     compared = compare_means(Mean(0.511, 0.005, 5), Mean(0.5, 0.003, 5), 0.02)
     assert badge_of(compared, 5) == "undecided" and compared.power >= 0.8

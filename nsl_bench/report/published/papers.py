@@ -1,0 +1,140 @@
+"""Published numbers of papers, as data files with their sources, counting rules and equivalence margins.
+
+``numbers/NAME.toml`` has the source of a paper's numbers, how they are counted, and from what difference on
+another number counts as different; ``numbers/NAME*.csv`` have the numbers. `benchmarks/restate_paper.py`
+makes the CSV files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from nsl_bench.core.declared import Is, Open, checked, read_toml
+from nsl_bench.core.errors import unknown
+from nsl_bench.core.registry import Spec
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["FOLDER", "Margin", "Paper", "ffnsl2023", "margin_of", "names", "paper", "table"]
+
+FOLDER = Path(__file__).parent / "numbers"
+
+_TEXT = Annotated[str, Is("a text", make=str.strip)]
+
+
+@dataclass(frozen=True)
+class Margin(Open):
+    """An equivalence margin, derived from what the paper reports and how it counts, never from our results.
+
+    Attributes:
+        about: description of the figures that it applies to.
+        metrics: names of their metrics.
+        least: the margin, in the metric's unit.
+        why: the reason, from the paper.
+        share: alternative margin as a share of the published value, used if it is greater.
+        learner: the only learner that it applies to; empty: all.
+    """
+
+    about: str
+    metrics: tuple[str, ...]
+    least: float
+    why: _TEXT
+    share: float = 0.0
+    learner: str = ""
+
+
+@dataclass(frozen=True)
+class Paper(Open):
+    """A paper with published numbers.
+
+    Attributes:
+        name: short name, e.g. ``"ffnsl2023"``.
+        title, authors, venue, year, url: bibliographic data.
+        licence: licence of the numbers.
+        source: where the numbers were read, and how they were checked.
+        counting: how the paper counts each metric.
+        margins: below what difference a figure counts as the paper's; of times there is none, they are not
+            comparable.
+    """
+
+    name: str
+    title: str
+    authors: tuple[str, ...]
+    venue: str
+    year: int
+    url: str
+    licence: str
+    source: _TEXT
+    counting: Mapping[str, _TEXT]
+    margins: tuple[Margin, ...] = ()
+
+
+def names() -> list[str]:
+    """The names of all papers."""
+    return sorted(path.stem for path in FOLDER.glob("*.toml"))
+
+
+@cache
+def paper(name: str) -> Paper:
+    """A paper by its name.
+
+    Raises:
+        UserError: an unknown name, or a damaged file.
+    """
+    if name not in names():
+        raise unknown("paper", name, names())
+    path = FOLDER / f"{name}.toml"
+    return checked(Paper, {**read_toml(path, "The paper's file"), "name": name}, f"{path}: ")
+
+
+def margin_of(metric: str, learner: str, published: float) -> float:
+    """The margin of a published figure of the FFNSL paper.
+
+    Args:
+        metric: name of the metric.
+        learner: the learner's spec; FFNSL learns rules, all others have trees.
+        published: the published figure.
+
+    Raises:
+        KeyError: figures of this metric are not comparable.
+    """
+    for margin in paper("ffnsl2023").margins:
+        if metric in margin.metrics and margin.learner in ("", Spec.parse(learner).name):
+            return max(margin.least, margin.share * abs(published))
+    raise KeyError(metric)
+
+
+@cache
+def table(file: str) -> pd.DataFrame:
+    """A CSV file by its stem, e.g. ``"ffnsl2023-follow_suit"``; empty cells are ``""`` or NaN.
+
+    Raises:
+        UserError: an unknown name.
+    """
+    import pandas as pd
+
+    path = FOLDER / f"{file}.csv"
+    if not path.is_file():
+        raise unknown("table of published numbers", file, (p.stem for p in FOLDER.glob("*.csv")))
+    read = pd.read_csv(path)
+    text = [column for column in read.columns if not pd.api.types.is_numeric_dtype(read[column])]
+    return read.fillna(dict.fromkeys(text, ""))
+
+
+def ffnsl2023(benchmark: str, run: str = "main") -> pd.DataFrame:
+    """The FFNSL paper's results on a benchmark; no rows for one on which it gives no numbers.
+
+    Returns:
+        Columns learner, network, penalties, size, shift, percent, metric, mean, std_err, repeats, run.
+        For learners that have both, constant penalties are among the rows.
+    """
+    file = f"ffnsl2023-{benchmark}"
+    if not (FOLDER / f"{file}.csv").is_file():
+        return table("ffnsl2023-follow_suit").iloc[:0]
+    numbers = table(file)
+    return numbers[numbers["run"] == run].reset_index(drop=True)
