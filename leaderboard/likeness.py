@@ -24,7 +24,6 @@ import numpy.typing as npt
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.workers import spread
 from nsl_bench.logic.guarded.call import guarded
-from nsl_bench.logic.guarded.worker import needing
 
 from .board import Board
 from .contests import Cell, Contest
@@ -248,7 +247,6 @@ def _share(marked: npt.NDArray[np.bool_]) -> float:
     return np.count_nonzero(marked) / len(marked) if len(marked) else 0.0
 
 
-@needing("numpy", "pyarrow.parquet")
 def _letters(path: str) -> dict[str, str]:
     import pyarrow as pa
 

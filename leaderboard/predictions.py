@@ -18,9 +18,9 @@ import numpy.typing as npt
 
 from nsl_bench.core.declared import quoted
 from nsl_bench.core.metrics.predictions import checked_probabilities
+from nsl_bench.core.processes.memory import own_data
 from nsl_bench.core.types import BLANK
 from nsl_bench.logic.guarded.call import Advice, Allowance
-from nsl_bench.logic.guarded.memory import own_data
 
 from .packing import CONCEPTS, EVALUATIONS, LIKELIEST, decoded, is_code
 from .safe_files import LIMITS, Limits, Rejected

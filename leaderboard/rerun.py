@@ -27,7 +27,6 @@ from nsl_bench.data.splits import make_source
 from nsl_bench.learners.base import About
 from nsl_bench.learners.command import command_of, is_command, version_of_command
 from nsl_bench.logic.guarded.call import guarded
-from nsl_bench.logic.guarded.worker import needing
 from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.job import Job, version_of_network
 from nsl_bench.run.record import Record
@@ -264,7 +263,6 @@ def _submitted(folder: Path, runs: Sequence[str]) -> dict[str, dict[str, Any]]:
     return found
 
 
-@needing("numpy", "pyarrow.parquet")
 def _read(path: str, runs: Sequence[str]) -> dict[str, dict[str, Any]]:
     import pyarrow as pa
 

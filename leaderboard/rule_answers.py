@@ -16,7 +16,6 @@ import numpy.typing as npt
 from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
 from nsl_bench.logic.guarded.call import Allowance, guarded
-from nsl_bench.logic.guarded.worker import needing
 
 __all__ = ["RuleError", "answers_of_rules"]
 
@@ -78,7 +77,6 @@ def answers_of_rules(
     return told["labels"], told["atoms"], told["rules"]
 
 
-@needing("nsl_bench.data.splits", "nsl_bench.logic.inference.crisp", "nsl_bench.logic.las.bias.hypothesis")
 def _judge(
     benchmark: str,
     seed: int | str,

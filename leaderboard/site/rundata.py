@@ -22,7 +22,6 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.core.types import Split
 from nsl_bench.data.splits import symbolic_split
 from nsl_bench.logic.guarded.call import guarded
-from nsl_bench.logic.guarded.worker import needing
 
 from ..contests import Contest
 from ..predictions import DAMAGED, READING, rows_of
@@ -156,7 +155,6 @@ def _encoded(path: Path, places: Mapping[str, npt.NDArray[np.int64]]) -> dict[st
     return found
 
 
-@needing("numpy", "pyarrow.parquet")
 def _read(path: str, places: Mapping[str, npt.NDArray[np.int64]]) -> dict[str, dict[str, dict[str, str]]]:
     import pyarrow as pa
 

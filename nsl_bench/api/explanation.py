@@ -407,20 +407,26 @@ def _stored(found: _Example, record: Record, results: Path) -> tuple[StoredAnswe
 
 
 def _rule_answer(found: _Example, setting: _Setting, engine: str) -> RuleAnswer | None:
-    from nsl_bench.logic.guarded.rules import crisp, doubt, fired, inferred
+    from nsl_bench.logic.guarded.call import guarded
+    from nsl_bench.logic.guarded.rules import UNDERIVABLE, crisp, inferred
 
     task = found.task
     if not setting.whose:
         return None
     rules = (task.true_rule,) if setting.rules is None else setting.rules
     query, context, vectors, facts = _asked(found, rules, strict=setting.record is None)
-    note = doubt(query) or ""
+    note = guarded(UNDERIVABLE, query, doing="Reading the hypothesis") or ""
     answer = inferred(partial(registry.create, "engine", engine), query, vectors, facts)
+    fired = guarded(
+        "nsl_bench.logic.inference.explanation:fired",
+        *(query.rules, task.background, context),
+        doing="Grounding the hypothesis",
+    )
     label = int(crisp(query.rules, task.background, [context], task.labels)[0])
     words = {-1: "none", -2: "several", **dict(enumerate(task.labels.names))}
     return RuleAnswer(
         setting.whose,
-        tuple(fired(query.rules, task.background, context)),
+        tuple(fired),
         words[label],
         dict(zip(task.labels.names, answer.probabilities[0].tolist(), strict=True)),
         float(answer.undecided[0]),

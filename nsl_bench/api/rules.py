@@ -145,8 +145,8 @@ def predict(
     from nsl_bench.core import registry
     from nsl_bench.learners.queries import facts_so_far, query_of, seen_so_far
     from nsl_bench.logic.asp.text import read_text
-    from nsl_bench.logic.guarded.call import Allowance, prepare
-    from nsl_bench.logic.guarded.rules import doubt, inferred
+    from nsl_bench.logic.guarded.call import Allowance, guarded, prepare
+    from nsl_bench.logic.guarded.rules import UNDERIVABLE, inferred
 
     prepare()
     if (probabilities is None) == (images is None):
@@ -154,7 +154,7 @@ def predict(
     found = registry.create("benchmark", task)
     is_file = isinstance(rules, str | Path)
     texts = [read_text(Path(rules))] if isinstance(rules, str | Path) else list(rules)
-    note = doubt(query_of(found, texts)) or ""
+    note = guarded(UNDERIVABLE, query_of(found, texts), doing="Reading the hypothesis") or ""
     examples = _examples(found, probabilities, images, dict(metadata or {}), source, network)
     query = query_of(found, texts, steps=max(examples.steps, default=0))
     vectors, facts = examples.probabilities, list(examples.facts)

@@ -8,7 +8,6 @@ import click
 
 from nsl_bench.cli import Command
 from nsl_bench.core.errors import UserError
-from nsl_bench.logic.guarded.worker import needing
 
 __all__ = ["command"]
 
@@ -107,11 +106,6 @@ def command(
     click.get_current_context().exit(1)
 
 
-@needing(
-    "nsl_bench.logic.las.bias.hypothesis",
-    "nsl_bench.logic.las.semantics.equivalence",
-    "nsl_bench.logic.las.task",
-)
 def _difference(
     hypotheses: tuple[Path, Path],
     task: Path | None,

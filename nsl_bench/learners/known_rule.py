@@ -1,7 +1,7 @@
 """The true rule as learners of the track ``known_rules`` are handed it: in ASP, in ProbLog, as a function.
 
-`rule_of` makes it where the task is. In a sandbox the forms are asked for over the channel
-(`nsl_bench.sandbox.child`), so no learner's process holds more of the task than this.
+`rule_as` makes its forms where the task is. In a sandbox they are asked for over the channel
+(`nsl_bench.sandbox.views`), so no learner's process holds more of the task than this.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ import numpy.typing as npt
 
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import UserError
+from nsl_bench.core.processes.messages import restored
 from nsl_bench.core.types import BLANK
 from nsl_bench.learners.queries import query_of
 
-__all__ = ["MOST_ROWS", "KnownRule", "Program", "rule_of"]
+__all__ = ["MOST_ROWS", "KnownRule", "Program", "rule_as"]
 
 MOST_ROWS = 50_000
 """Rows that one question about labels may have."""
@@ -90,29 +91,40 @@ class KnownRule:
         return np.asarray(self._ask("labels", given.astype(np.int64), asked.astype(np.int64)), np.int64)
 
 
-def _program(told: Any) -> Program:
-    """A program, which may have been sent as lists."""
-    if isinstance(told, Program):
-        return told
-    facts = tuple(tuple(tuple(held) for held in slot) for slot in told["facts"])
-    return Program(str(told["text"]), facts, tuple(map(tuple, told["contexts"])))
+def _program(sent: Any) -> Program:
+    """A program, which may have been sent."""
+    return sent if isinstance(sent, Program) else restored(Program, sent)
 
 
-def rule_of(
-    benchmark: Benchmark, metadata: Mapping[str, npt.NDArray[Any]], steps: npt.NDArray[np.integer[Any]]
-) -> KnownRule:
-    """The true rule of a task, for the examples of a view.
+def rule_as(
+    form: str,
+    examples: tuple[Benchmark, Mapping[str, npt.NDArray[Any]], npt.NDArray[np.integer[Any]]],
+    concepts: Any = None,
+    rows: Any = None,
+) -> Any:
+    """A form of the true rule of a task.
 
     Args:
-        benchmark: the task, which has a true rule.
-        metadata: of the examples.
-        steps: of the examples.
+        form: ``"asp"``, ``"problog"``, or ``"labels"``.
+        examples: the task, and the metadata and steps of a view's examples.
+        concepts: of ``"labels"`` (`KnownRule.labels`).
+        rows: likewise.
+
+    Raises:
+        UserError: there is no such form, or the arguments are wrong.
     """
-    here = _Here(benchmark, metadata, steps)
-    return KnownRule(lambda what, *given: getattr(here, what)(*given), len(steps))
+    rule = _Rule(*examples)
+    if form in ("asp", "problog"):
+        return rule.asp() if form == "asp" else rule.problog()
+    if form != "labels":
+        raise UserError(f"The true rule has no form '{form[:50]}'.")
+    concepts, rows = np.asarray(concepts), np.asarray(rows)
+    if {concepts.dtype.kind, rows.dtype.kind} != {"i"}:
+        raise UserError("The concepts and rows of the true rule must be whole numbers.")
+    return rule.labels(concepts, rows)
 
 
-class _Here:
+class _Rule:
     """The forms of a task's true rule."""
 
     def __init__(

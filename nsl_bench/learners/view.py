@@ -20,17 +20,20 @@ All tracks have metadata. With concept labels, train and validation examples hav
 the images, and test examples have images alone. With few labels, the concepts of the train and test examples
 are unknown; the view has some other images with theirs (`View.few_labels`). With known rules, the view has
 the rule that labels the data (`View.true_rule`).
+
+A learner in a process of its own gets a view of the same type (`nsl_bench.sandbox.views`): the annotated
+attributes of `View` are sent to it at the start, and members under `asked` are sent when it asks for them.
 """
 
 from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from time import perf_counter, process_time  # as they are now: a learner here may replace them
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, TypeVar, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -40,19 +43,72 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.core.shift import Shift
 from nsl_bench.core.source import ImageSource
 from nsl_bench.core.types import BLANK, ConceptSpace, FewLabels, LabelSpace, Part, Predictions, Split, Track
+from nsl_bench.learners.asp_rules import FeatureTest
 from nsl_bench.learners.images import Images, LabelledImages, Slots, few_labels_of
-from nsl_bench.learners.known_rule import KnownRule, rule_of
+from nsl_bench.learners.known_rule import KnownRule, rule_as
 
 if TYPE_CHECKING:
-    from nsl_bench.learners.asp_rules import FeatureTest
     from nsl_bench.learners.feature_tests import FeatureTests
     from nsl_bench.learners.literals import Literals
 
-__all__ = ["Images", "LabelledImages", "Slots", "TrackError", "View"]
+__all__ = [
+    "ASKED",
+    "BATCH",
+    "LONGEST_RULES",
+    "Asked",
+    "Images",
+    "LabelledImages",
+    "Slots",
+    "TrackError",
+    "View",
+    "asked",
+]
 
 _WITH_CONCEPTS = frozenset({"symbolic", "pretrained", "concept_labels", "few_labels"})
 _WITH_KNOWLEDGE = frozenset(get_args(Track)) - {"end_to_end"}
 _WITH_IMAGES = frozenset(get_args(Track)) - {"symbolic"}
+
+
+BATCH = 64
+"""Most examples whose images are requested at once."""
+
+LONGEST_RULES = 1 << 22
+"""Characters of the rules that a learner may have."""
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+ASKED: dict[str, Asked] = {}
+"""What a learner's process may ask the harness about a view, by the name in its question."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A member of `View` that a learner's process asks the harness for.
+
+    Attributes:
+        function: the method, or the function of the property.
+        once: whether a method is asked only once for the same arguments.
+    """
+
+    function: Callable[..., Any]
+    once: bool
+
+
+def asked(name: str = "", *, once: bool = False) -> Callable[[F], F]:
+    """Let a learner's process ask for a member of `View`.
+
+    The return type says how the answer is restored (`nsl_bench.core.processes.messages.restored`).
+
+    Args:
+        name: its name in questions, if it is not the member's.
+        once: whether a method is asked only once for the same arguments.
+    """
+
+    def mark(function: F) -> F:
+        ASKED[name or function.__name__] = Asked(function, once)
+        return function
+
+    return mark
 
 
 class TrackError(UserError, AttributeError):
@@ -82,9 +138,32 @@ class View:
         time_limit: wall-clock seconds for `fit`; None for no limit. A learner that stops before the limit
             keeps its result; one that exceeds it is stopped.
         device: where torch should compute: ``"cpu"``, ``"cuda"`` ...
+        benchmark_name: the benchmark's name.
+        label_space: labels and the atoms by which rules derive them.
+        slots: names of the image slots.
+        sequential: whether rows are steps of sequences, so that a label may depend on earlier rows.
+        metadata: symbolic metadata: name to array [n].
+        sequences: int32 [n]: the sequence that each row belongs to: 0, 1, 2, ... The rows of a sequence are
+            adjacent and in order; an example that is no sequence has one row.
+        steps: int32 [n]: place of each row in its sequence, from 1.
+        has_images: whether `images` can be asked for.
+        reported: the last hypothesis that `report` was given.
     """
 
-    device: str = "cpu"
+    track: Track
+    part: Part
+    time_limit: float | None
+    device: str
+    benchmark_name: str
+    label_space: LabelSpace
+    slots: tuple[str, ...]
+    sequential: bool
+    metadata: Mapping[str, npt.NDArray[Any]]
+    sequences: npt.NDArray[np.int32]
+    steps: npt.NDArray[np.int32]
+    has_images: bool
+    _n: int
+    _labels: npt.NDArray[np.int64] | None
 
     def __init__(
         self,
@@ -98,14 +177,15 @@ class View:
         labelled: bool = True,
         time_limit: float | None = None,
     ) -> None:
-        self.track: Track = track
-        self.part: Part = split.part
-        self.time_limit = time_limit
-        self._n = len(split)
+        self.track, self.part, self._n = track, split.part, len(split)
+        self.time_limit, self.device = time_limit, "cpu"
+        self.reported: tuple[str, ...] = ()
         self._given = [0.0, 0.0]  # shared by copies of the view
         self._benchmark = benchmark
-        self._metadata = dict(split.metadata)
-        self._sequences, self._steps = split.sequences, split.steps
+        self.benchmark_name, self.label_space = benchmark.name, benchmark.labels
+        self.slots, self.sequential = benchmark.slots, benchmark.sequential
+        self.metadata = dict(split.metadata)
+        self.sequences, self.steps = split.sequences, split.steps
         self._labels = split.labels.astype(np.int64) if labelled else None
         self._predictions = predictions if track in _WITH_CONCEPTS else None
         if track == "few_labels" and source is not None:
@@ -119,6 +199,7 @@ class View:
         )
         with_images = source is not None and track in _WITH_IMAGES and split.images.shape[1] > 0
         self._images = Images(hidden, source, shift) if source is not None and with_images else None
+        self.has_images = self._images is not None
         self._few: tuple[FewLabels, ImageSource] | None = None
         if with_images and source is not None and track == "few_labels" and split.part == "train":
             self._few = (few_labels_of(split, benchmark, source), source)
@@ -127,22 +208,20 @@ class View:
         return self._n
 
     def __repr__(self) -> str:
-        return f"<{self.part} view of {len(self)} examples of {self._benchmark.name}, track {self.track}>"
+        return f"<{self.part} view of {len(self)} examples of {self.benchmark_name}, track {self.track}>"
 
     def unlabelled(self) -> View:
         """The same examples without labels, like a test set."""
         other = copy.copy(self)
-        other._labels = None
+        other._labels, other.is_bare = None, True
         if self.track == "concept_labels" and self.has_images:
             other._predictions = None
-            for name in ("concepts", "literals", "contexts", "sequence_contexts"):
+            for name in ("_seen", "concepts", "literals", "contexts", "sequence_contexts"):
                 other.__dict__.pop(name, None)
         return other
 
-    @property
-    def benchmark_name(self) -> str:
-        """The benchmark's name."""
-        return self._benchmark.name
+    is_bare = False
+    """Whether `unlabelled` made it."""
 
     @property
     def labels(self) -> npt.NDArray[np.int64]:
@@ -158,24 +237,15 @@ class View:
     @property
     def n_labels(self) -> int:
         """Number of labels."""
-        return len(self._benchmark.labels)
+        return len(self.label_space)
 
     @property
     def label_names(self) -> tuple[str, ...]:
         """Names of the labels."""
-        return self._benchmark.labels.names
+        return self.label_space.names
 
-    @property
-    def label_space(self) -> LabelSpace:
-        """Labels and the atoms by which rules derive them."""
-        return self._benchmark.labels
-
-    @property
-    def slots(self) -> tuple[str, ...]:
-        """Names of the image slots."""
-        return self._benchmark.slots
-
-    @property
+    @cached_property
+    @asked()
     def concept_space(self) -> ConceptSpace:
         """Concepts that an image can show.
 
@@ -191,8 +261,15 @@ class View:
         Raises:
             TrackError: the track has neither concepts nor knowledge.
         """
+        return self._facts[slot][self.concept_space.ids[concept]]
+
+    @cached_property
+    @asked("facts")
+    def _facts(self) -> list[list[tuple[str, ...]]]:
         self._knows("facts")
-        return self._benchmark.facts(slot, concept)
+        task = self._benchmark
+        concepts = task.concept_space.concepts
+        return [[task.facts(slot, concept) for concept in concepts] for slot in range(len(self.slots))]
 
     @property
     def images(self) -> Images:
@@ -210,12 +287,22 @@ class View:
             raise TrackError(f"No images are available here: {reason}.")
         return self._images
 
-    @property
-    def has_images(self) -> bool:
-        """Whether `images` can be asked for."""
-        return self._images is not None
+    @asked("images")
+    def rendered(self, rows: Sequence[int]) -> dict[str, Any]:
+        """The images of at most `BATCH` examples: those that are there, and which are.
+
+        Raises:
+            TrackError: as for `images`.
+        """
+        if len(rows) > BATCH:
+            raise UserError(f"Images of at most {BATCH} examples can be requested at once; got {len(rows)}.")
+        examples = [self.images[row] for row in rows]
+        there = [image for slots in examples for image in slots if image is not None]
+        present = np.array([[image is not None for image in slots] for slots in examples], np.bool_)
+        return {"images": np.stack(there) if there else np.empty((0, 1, 1, 1), np.uint8), "present": present}
 
     @property
+    @asked()
     def few_labels(self) -> LabelledImages:
         """Images that are not in any example, with their symbols.
 
@@ -240,12 +327,24 @@ class View:
         Raises:
             TrackError: the track does not have it, or the task has none.
         """
-        self._may_know_the_rule()
+        self._check_rule()
+        return KnownRule(self._rule_as, self._n)
+
+    @asked(once=True)
+    def _check_rule(self) -> None:
+        if self.track != "known_rules":
+            raise TrackError(f"Learners of the track '{self.track}' do not get the true rule.")
         if not self._benchmark.true_rule:
             raise TrackError(f"The rule that labels the data of {self.benchmark_name} is unknown.")
-        return rule_of(self._benchmark, self._metadata, self._steps)
+
+    @asked("true_rule")
+    def _rule_as(self, form: str, concepts: Any = None, rows: Any = None) -> Any:
+        """A form of the true rule (`nsl_bench.learners.known_rule.rule_as`)."""
+        self._check_rule()
+        return rule_as(form, (self._benchmark, self.metadata, self.steps), concepts, rows)
 
     @property
+    @asked()
     def symbols(self) -> tuple[tuple[str, ...], ...]:
         """For each symbol of a row and each of its values, ASP literals that say it of step ``T``.
 
@@ -256,6 +355,7 @@ class View:
         return self._benchmark.symbols()
 
     @property
+    @asked()
     def memory(self) -> tuple[str, ...]:
         """For each value of the metadata field ``previous``, ASP literals that say it of step ``T``.
 
@@ -264,29 +364,6 @@ class View:
         """
         self._knows("symbols")
         return self._benchmark.memory()
-
-    @property
-    def metadata(self) -> Mapping[str, npt.NDArray[Any]]:
-        """Symbolic metadata: name to array [n]."""
-        return self._metadata
-
-    @property
-    def sequences(self) -> npt.NDArray[np.int32]:
-        """int32 [n]: the sequence that each row belongs to: 0, 1, 2, ...
-
-        The rows of a sequence are adjacent and in order; an example that is no sequence has one row.
-        """
-        return self._sequences
-
-    @property
-    def steps(self) -> npt.NDArray[np.int32]:
-        """int32 [n]: place of each row in its sequence, from 1."""
-        return self._steps
-
-    @property
-    def sequential(self) -> bool:
-        """Whether rows are steps of sequences, so that a label may depend on earlier rows."""
-        return self._benchmark.sequential
 
     @property
     def predictions(self) -> Predictions:
@@ -326,15 +403,17 @@ class View:
         return [[names[c] for c in row] for row in self.concept_ids.tolist()]
 
     @property
+    @asked()
     def features(self) -> npt.NDArray[np.float32]:
         """float32 [n, features]: input features of a tabular learner.
 
         Raises:
             TrackError: the track has no concepts.
         """
-        return self._benchmark.features(self.concept_ids, self._metadata)
+        return self._benchmark.features(self.concept_ids, self.metadata)
 
     @property
+    @asked()
     def knowledge_features(self) -> npt.NDArray[np.float32]:
         """float32 [n, features]: input features that contain part of the solution.
 
@@ -342,14 +421,16 @@ class View:
             TrackError: the track has no concepts.
             UserError: the benchmark defines none.
         """
-        return self._benchmark.knowledge_features(self.concept_ids, self._metadata)
+        return self._benchmark.knowledge_features(self.concept_ids, self.metadata)
 
+    @asked(once=True)
     def feature_names(self, *, knowledge: bool = False) -> tuple[str, ...]:
         """Column names of `features`, or of `knowledge_features`."""
         count = (self.knowledge_features if knowledge else self.features).shape[1]
         names = self._benchmark.feature_names(knowledge=knowledge)
         return names if len(names) == count else tuple(f"x{i + 1}" for i in range(count))
 
+    @asked(once=True)
     def feature_test(self, column: int, threshold: float, *, knowledge: bool = False) -> FeatureTest:
         """ASP for "this column of `features` (or `knowledge_features`) is greater than the threshold".
 
@@ -365,9 +446,10 @@ class View:
     def _feature_tests(self) -> FeatureTests:
         from nsl_bench.learners.feature_tests import FeatureTests
 
-        return FeatureTests(self._benchmark, self._metadata)
+        return FeatureTests(self._benchmark, self.metadata)
 
     @cached_property
+    @asked()
     def literals(self) -> npt.NDArray[np.bool_]:
         """bool [n, literals]: inputs of a propositional learner (`nsl_bench.learners.literals`).
 
@@ -375,15 +457,17 @@ class View:
             TrackError: the track has no concepts.
         """
         with self._giving():
-            return self._vocabulary.values(self.concept_ids, self._metadata)
+            return self._vocabulary.values(self.concept_ids, self.metadata)
 
-    @property
+    @cached_property
+    @asked()
     def literal_names(self) -> tuple[str, ...]:
         """Column names of `literals`."""
         with self._giving():
             return self._vocabulary.names
 
-    @property
+    @cached_property
+    @asked()
     def literal_bodies(self) -> tuple[tuple[str, ...], ...]:
         """For each column of `literals`, ASP atoms that hold together exactly where it is true."""
         with self._giving():
@@ -408,7 +492,8 @@ class View:
         self._knows("literals")
         return literals_of(self._benchmark)
 
-    @property
+    @cached_property
+    @asked()
     def background(self) -> str:
         """Background knowledge in ASP.
 
@@ -418,7 +503,8 @@ class View:
         self._knows("background knowledge")
         return self._benchmark.background
 
-    @property
+    @cached_property
+    @asked()
     def bias(self) -> str:
         """Language bias: mode declarations.
 
@@ -429,6 +515,7 @@ class View:
         return self._benchmark.bias
 
     @cached_property
+    @asked()
     def contexts(self) -> list[tuple[str, ...]]:
         """Facts of each example: its concepts and metadata, without full stops.
 
@@ -437,34 +524,40 @@ class View:
         Raises:
             TrackError: the track has no concepts.
         """
-        return self._benchmark.contexts(self.concept_ids, self._metadata, self._steps)
+        return self._benchmark.contexts(self.concept_ids, self.metadata, self.steps)
 
     @cached_property
+    @asked()
     def sequence_contexts(self) -> list[tuple[str, ...]]:
         """Facts of all steps of each sequence, for learners that see a sequence as one example.
 
         Raises:
             TrackError: the track has no concepts.
         """
-        return self._benchmark.sequence_contexts(self.concept_ids, self._metadata, self._steps)
+        return self._benchmark.sequence_contexts(self.concept_ids, self.metadata, self.steps)
 
+    @asked(once=True)
     def step_atom(self, atom: str, step: int) -> str:
         """The atom that holds at a step of a sequence where `atom` is one of a row's."""
         return self._benchmark.step_atom(atom, step)
 
-    reported: tuple[str, ...] = ()
-    """The last hypothesis that `report` was given."""
-
+    @asked()
     def report(self, rules: Sequence[str]) -> None:
         """Report the best hypothesis so far. It counts if `fit` reaches the time limit.
 
         Args:
             rules: ASP rules.
         """
-        self.reported = tuple(rules)
+        if sum(map(len, rules)) <= LONGEST_RULES:
+            self.reported = tuple(rules)
+
+    @cached_property
+    @asked("predictions")
+    def _seen(self) -> Predictions | None:
+        return self._predictions
 
     def _known(self, what: str) -> Predictions:
-        if self._predictions is None:
+        if self._seen is None:
             if self.track == "few_labels":
                 raise TrackError(f"Learners of the track 'few_labels' get a few labelled images, not {what}.")
             if self.track == "concept_labels":
@@ -472,11 +565,7 @@ class View:
             if self.track in _WITH_CONCEPTS:
                 raise TrackError(f"No {what} are available here: this view was made without a network.")
             raise TrackError(f"Learners of the track '{self.track}' get images, not {what}.")
-        return self._predictions
-
-    def _may_know_the_rule(self) -> None:
-        if self.track != "known_rules":
-            raise TrackError(f"Learners of the track '{self.track}' do not get the true rule.")
+        return self._seen
 
     def _knows(self, what: str) -> None:
         if self.track not in _WITH_KNOWLEDGE:

@@ -70,10 +70,10 @@ def holds(rules: Iterable[str], predicate: str) -> bool:
 @lru_cache(maxsize=4096)
 def _subjects(rules: tuple[str, ...]) -> frozenset[str]:
     """The predicates that rules are about; none if they do not parse."""
-    from nsl_bench.logic.guarded import rules as asked
+    from nsl_bench.logic.guarded.call import guarded
 
     try:
-        return asked.subjects(rules)
+        return frozenset(guarded("nsl_bench.logic.asp.program:subjects", rules, doing="Reading a hypothesis"))
     except UserError:
         return frozenset()
 

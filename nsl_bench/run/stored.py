@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from nsl_bench.core.declared import quoted
 from nsl_bench.core.errors import UserError
 from nsl_bench.logic.guarded.call import Advice, Allowance, guarded
-from nsl_bench.logic.guarded.worker import needing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -112,7 +111,6 @@ def _apart(function: Callable[..., Any], path: Path, *arguments: Any) -> Any:
     )
 
 
-@needing("pyarrow.parquet")
 def _records(path: str) -> list[str]:
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -126,7 +124,6 @@ def _records(path: str) -> list[str]:
         raise UserError(f"it cannot be read ({_short(error)})") from error
 
 
-@needing("numpy", "pyarrow.parquet")
 def _predictions(path: str, key: str | None) -> list[tuple[str, Any]]:
     """The columns of a file: numbers as they are, texts as places among those that occur."""
     table = _table(path, key)
@@ -146,12 +143,10 @@ def _predictions(path: str, key: str | None) -> list[tuple[str, Any]]:
     return found
 
 
-@needing("numpy", "pyarrow.parquet")
 def _check(path: str) -> None:
     _predictions(path, None)
 
 
-@needing("numpy", "pyarrow.parquet")
 def _merge(paths: Sequence[str], out: str) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq

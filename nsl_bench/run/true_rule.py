@@ -9,8 +9,8 @@ import numpy as np
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.types import LabelSpace, WeightedExample
-from nsl_bench.logic.guarded.call import GROUNDING_SECONDS, Allowance
-from nsl_bench.logic.guarded.rules import crisp, equivalence
+from nsl_bench.logic.guarded.call import GROUNDING_SECONDS, Allowance, guarded
+from nsl_bench.logic.guarded.rules import crisp
 
 __all__ = ["example_quality", "is_true_rule"]
 
@@ -111,12 +111,15 @@ def _equivalent(
     """`is_true_rule`; why it cannot be decided is kept as well, for that may take its time."""
     true_rule, background, inputs = texts
     try:
-        counterexample = equivalence(
+        counterexample = guarded(
+            "nsl_bench.logic.las.semantics.equivalence:equivalent",
             rules,
             (true_rule,),
             background=background,
             inputs=inputs,
             atoms=atoms,
+            known=atoms,
+            doing="Comparing two hypotheses",
             time_limit=_EQUIVALENCE_SECONDS,
             allowance=Allowance(GROUNDING_SECONDS + 2 * _EQUIVALENCE_SECONDS, memory),
         )

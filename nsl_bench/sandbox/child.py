@@ -1,7 +1,7 @@
 """The learner's side of the sandbox: a process that creates a learner, gives it views and returns its output.
 
 The harness has the data. It sends some of a view's content at the start. The process requests the rest over
-the channel (`nsl_bench.sandbox.remote`), and the harness sends what the view's track allows.
+the channel (`nsl_bench.sandbox.views`), and the harness sends what the view's track allows.
 """
 
 from __future__ import annotations
@@ -27,6 +27,9 @@ import numpy as np
 from nsl_bench.core import registry
 from nsl_bench.core.code_files import modules_used, specs_in
 from nsl_bench.core.errors import NotApplicable, UserError, named
+from nsl_bench.core.processes import messages
+from nsl_bench.core.processes.child import detach
+from nsl_bench.core.processes.memory import starved
 from nsl_bench.core.types import Hypothesis
 from nsl_bench.learners.base import (
     InvalidOutput,
@@ -39,9 +42,9 @@ from nsl_bench.learners.base import (
     without_answers,
     without_fit,
 )
-from nsl_bench.logic.guarded import call, wire
+from nsl_bench.logic.guarded import call
 from nsl_bench.sandbox import denied, sandbox
-from nsl_bench.sandbox.remote import Channel, RemoteView
+from nsl_bench.sandbox.views import Channel, RemoteView
 
 __all__ = ["PRELOADED", "live", "serve"]
 
@@ -188,12 +191,7 @@ def _plain(answer: Any, most: int) -> Any:
 
 def live(request: Mapping[str, Any], channel: int, output: int, force: dict[str, str]) -> NoReturn:
     """Serve the harness's requests for a learner until it sends no more."""
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.dup2(output, 1)
-    os.dup2(output, 2)
-    os.closerange(3, channel)
-    os.closerange(channel + 1, max(channel, output, nothing) + 64)
+    detach(output, channel)
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     scratch = Path(request["scratch"])
@@ -212,7 +210,7 @@ def live(request: Mapping[str, Any], channel: int, output: int, force: dict[str,
         force["network"] = "seccomp"
     call.call_here()
     line = Channel(channel, scratch)
-    wire.send(line.socket, {"done": force})
+    messages.send(line.socket, {"done": force})
     if request["interpreter"]:
         os.set_inheritable(line.socket.fileno(), True)
         words = [*request["interpreter"], str(channel), str(scratch), str(request["seed"])]
@@ -236,10 +234,10 @@ def _serve(line: Channel) -> NoReturn:
     host = _Host(line)
     while True:
         try:
-            message = wire.receive(line.socket, line.decoder)
+            message = messages.receive(line.socket, line.decoder)
         except (EOFError, OSError):
             os._exit(0)
-        wire.send(line.socket, _answer(host, message))
+        messages.send(line.socket, _answer(host, message))
 
 
 def _unled(python: str) -> dict[str, str]:
@@ -255,7 +253,6 @@ def _answer(host: _Host, message: dict[str, Any]) -> dict[str, Any]:
     except BaseException as error:  # a learner may raise anything, SystemExit too
         short = str(error) if isinstance(error, UserError) else named(error)
         short = short[:_LONGEST_ERROR]
-        starved = isinstance(error, MemoryError) or denied.starved(short)
         with contextlib.suppress(Exception):
             if not isinstance(error, UserError):
                 trace = error.__traceback__
@@ -263,7 +260,7 @@ def _answer(host: _Host, message: dict[str, Any]) -> dict[str, Any]:
                     trace = trace.tb_next
                 traceback.print_exception(type(error), error, trace)
             sys.stdout.flush()
-        status = "out_of_memory" if starved else "crashed"
+        status = "out_of_memory" if isinstance(error, MemoryError) or starved(short) else "crashed"
         if isinstance(error, NotApplicable):
             status = "not_applicable"
         elif isinstance(error, call.Ended):

@@ -12,14 +12,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from nsl_bench.sandbox.limits import Limits
 
-__all__ = ["advice", "denied_by", "denied_in", "hidden", "missing_by", "starved"]
+__all__ = ["advice", "denied_by", "denied_in", "hidden", "missing_by"]
 
 _NO_NETWORK = {
     *(errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN, errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT),
 }
-_OUT_OF_MEMORY = re.compile(
-    r"MemoryError|bad_alloc|allocate memory|unable to allocate|out of memory|outofmemory", re.IGNORECASE
-)
 _TEMPORARY = "No usable temporary directory"
 _PRINTED = {
     "write": re.compile(r"Read-only file system(?:: ?['\"](?P<path>[^'\"\n]+)['\"])?"),
@@ -30,11 +27,6 @@ _PRINTED = {
 }
 _MISSING = re.compile(r"No such file or directory: ?['\"](?P<path>[^'\"\n]+)['\"]")
 _LONGEST_PATH = 300
-
-
-def starved(text: str) -> bool:
-    """Whether a message says that memory could not be allocated."""
-    return _OUT_OF_MEMORY.search(text) is not None
 
 
 def denied_by(error: BaseException) -> dict[str, str]:
@@ -82,7 +74,7 @@ def hidden(missing: Any) -> dict[str, str]:
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """An exception, and those while which it was raised."""
+    """An exception, its causes, and the exceptions during whose handling these were raised."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))

@@ -16,6 +16,7 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from nsl_bench.core.errors import UserError
@@ -86,6 +87,10 @@ class ForkServer:
             if "spawned" in said:
                 return int(said["spawned"])
         raise OSError("the process that starts learners does not respond")
+
+    def remove_at_end(self, folder: Path) -> None:
+        """Have a folder removed, which need not exist yet, when this process ends and leaves it."""
+        self._say({"temporary": str(folder)})
 
     def kill(self, process: int) -> None:
         """End a learner's process and all processes that it started."""

@@ -2,9 +2,9 @@
 
 The harness starts it once (`python -m nsl_bench.sandbox.fork_server_process`). It imports the libraries
 that learners need, enters namespaces, and forks processes on request. It never gets any data. Its control
-socket receives ``spawn`` (with two descriptors: the learner's channel and its output), ``kill`` and
-``preload``, and sends ``ready`` and ``exit``. When the harness ends, in whatever way, it ends its children,
-removes their scratch folders, and ends itself.
+socket receives ``spawn`` (with two descriptors: the learner's channel and its output), ``temporary`` (a
+folder to remove at the end), ``kill`` and ``preload``, and sends ``ready`` and ``exit``. When the harness
+ends, in whatever way, it ends its children, removes the folders, and ends itself.
 
 Between a learner's process and the fork server is a supervisor, the first process of the learner's namespace.
 When the supervisor ends, all processes that the learner started end too.
@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from nsl_bench.core.folders import remove
+from nsl_bench.core.processes.child import detach
 from nsl_bench.sandbox import kernel, shown
 from nsl_bench.sandbox.child import live
 from nsl_bench.sandbox.sandbox import devices, system_secrets
@@ -101,6 +102,9 @@ class _Server:
         if "spawn" in request:
             channel, output, *self.handed = self.handed
             self._spawn(request["spawn"], channel, output)
+        elif "temporary" in request:
+            self.temporary = {folder for folder in self.temporary if os.path.lexists(folder)}
+            self.temporary.add(request["temporary"])
         elif "kill" in request:
             self._kill(request["kill"])
         elif "preload" in request:
@@ -128,9 +132,6 @@ class _Server:
         for descriptor in (channel, output, held):
             os.close(descriptor)
         self.alive[ended] = process
-        self.temporary = {folder for folder in self.temporary if os.path.lexists(folder)}
-        if request["temporary"]:
-            self.temporary.add(request["scratch"])
         self._say({"spawned": process})
 
     def _bury(self, descriptor: int) -> None:
@@ -158,10 +159,7 @@ def remove_at_last(folders: Sequence[str], seconds: float = _REMOVING_SECONDS) -
     if left and os.fork() == 0:
         try:
             os.setsid()
-            nothing = os.open(os.devnull, os.O_RDWR)
-            for descriptor in range(3):  # whoever reads what the harness prints must not wait for it
-                os.dup2(nothing, descriptor)
-            os.closerange(3, os.sysconf("SC_OPEN_MAX"))
+            detach(os.open(os.devnull, os.O_WRONLY))  # whoever reads what we print must not wait for it
             for folder in left:
                 remove(folder)
         finally:

@@ -32,14 +32,14 @@ from nsl_bench.learners.base import (
     without_answers,
 )
 from nsl_bench.learners.environments import adapter_spec, entrant, is_environment, tuning
-from nsl_bench.learners.view import View
+from nsl_bench.learners.view import LONGEST_RULES, View
 from nsl_bench.sandbox import sandbox
 from nsl_bench.sandbox.adapter import adapter_process
-from nsl_bench.sandbox.answering import LONGEST_RULES, answer, card_of
 from nsl_bench.sandbox.child import PRELOADED
 from nsl_bench.sandbox.fork_server import pool
 from nsl_bench.sandbox.limits import GIB, Failure, Limits
 from nsl_bench.sandbox.process import Process, Usage
+from nsl_bench.sandbox.views import answer, card_of
 
 __all__ = ["IsolatedLearner", "about", "vet"]
 
@@ -90,6 +90,7 @@ class IsolatedLearner:
         self.gives_probabilities = True
         self.tuning_: Any = None
         self._views: dict[int, View] = {}
+        self._bare: dict[int, View] = {}
         self.comes_with_us = comes_with_us(spec)
         self._start(spec)
 
@@ -189,6 +190,8 @@ class IsolatedLearner:
         view = self._views.get(asked) if isinstance(asked, int) else None
         if view is None:
             return {"error": "The view does not exist.", "kind": "user"}
+        if question.get("unlabelled"):
+            view = self._bare.setdefault(id(view), view.unlabelled())
         before = view.given_time[0]
         told = answer(view, question)
         return {**told, "given": view.given_time[0] - before}

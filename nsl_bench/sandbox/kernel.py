@@ -138,7 +138,7 @@ _KEPT_CALLS = {
 
 _FCNTL_CALL, _SETSOCKOPT_CALL = (72, 25), (54, 208)
 _SET_PIPE_SIZE, _SOL_SOCKET, _SO_SNDBUF = 1031, 1, 7
-"""What gives a pipe or a socket more room than `nsl_bench.sandbox.counted` takes it to have."""
+"""What gives a pipe or a socket more room than `nsl_bench.core.processes.memory` takes it to have."""
 
 _UNKNOWN_CALLS = {"clone3": (435, 435), "memfd_create": (319, 279)}
 """Answered as by a kernel without them: libc then calls ``clone``, and libraries use files."""

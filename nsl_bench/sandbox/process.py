@@ -1,15 +1,13 @@
 """The harness's side of one learner's process: start it, send requests, enforce its limits, end it.
 
-Processes are forked from a fork server (`nsl_bench.sandbox.fork_server`). One loop waits for all events:
-the learner answers, requests data, prints, ends, or exceeds its time or memory.
+Processes are forked from a fork server (`nsl_bench.sandbox.fork_server`), which also says when they end.
 """
 
 from __future__ import annotations
 
 import contextlib
 import math
-import os
-import selectors
+import secrets
 import signal
 import socket
 import tempfile
@@ -20,11 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from nsl_bench.core.folders import remove
+from nsl_bench.core.processes import messages
+from nsl_bench.core.processes.child import Child
+from nsl_bench.core.processes.memory import memory_of, starved
 from nsl_bench.core.types import Status
-from nsl_bench.logic.guarded import wire
-from nsl_bench.logic.guarded.output import Output
-from nsl_bench.sandbox import denied, kernel, sandbox
-from nsl_bench.sandbox.counted import memory_of
+from nsl_bench.sandbox import denied, sandbox
 from nsl_bench.sandbox.fork_server import START_SECONDS, pool
 from nsl_bench.sandbox.limits import Failure, Limits, Lost
 from nsl_bench.sandbox.outward import Gate
@@ -39,9 +37,6 @@ _LONGEST_ERROR = 10_000
 _MOST_PROCESSES = 512
 _POLL = (0.02, 0.25)
 """Shortest and longest time between two looks at a process, in seconds."""
-
-_FASTEST_GROWTH = 8 << 30
-"""Bytes a second by which the memory of a process may grow: when to look again follows from it."""
 
 _GRACE_SECONDS = 10.0
 REMOVING_SECONDS = 10.0
@@ -65,7 +60,7 @@ class Usage:
     peak_memory: int
 
 
-class Process:
+class Process(Child):
     """A learner's process.
 
     Args:
@@ -102,27 +97,25 @@ class Process:
         environment: Mapping[str, str] | None = None,
         outward: bool = False,
     ) -> None:
+        super().__init__(_LONGEST_TEXT, strange=True, poll=_POLL)
         self.limits = limits
         self._warm = pool.get(limits)
-        self.output = Output()
         self._own_scratch = scratch is None
-        self.scratch = scratch or Path(tempfile.mkdtemp(prefix="nsl-bench-"))
+        self.scratch = scratch or Path(tempfile.gettempdir(), f"nsl-bench-{secrets.token_hex(8)}")
         self._process: int | None = None
         self._reason: tuple[Status, str] | None = None
-        self._pause = _POLL[0]
-        self._decoder = wire.Decoder(_LONGEST_TEXT, strange=True)
         self._expected = (_LONGEST_TEXT, 0)
+        self._answer: Answer | None = None
         self._code: int | None = None
         self._gate: Gate | None = None
         self._peak = 0
         self._cpu: float | None = None
-        self._channel, theirs = socket.socketpair()
+        self.watched = {self._warm: self._hear}
         apart = self._warm.force["mounts"] != "shared"  # what is secret is covered there
         reach = sandbox.reach_of(limits, self.scratch.resolve(), code, packages, secrets=not apart)
         working = str(cwd or Path.cwd())
         request = {
             "scratch": str(self.scratch.resolve()),
-            "temporary": temporary or self._own_scratch,
             "cwd": working,
             "seed": seed,
             "memory": limits.memory,
@@ -139,28 +132,29 @@ class Process:
             "folders": [str(path.resolve()) for path in (self.scratch, *limits.write)],
         }
         try:
-            self._process = self._warm.spawn(request, theirs, self.output.sink)
+            if temporary or self._own_scratch:
+                self._warm.remove_at_end(self.scratch.resolve())
+            if self._own_scratch:
+                self.scratch.mkdir(0o700)
+            self._process = self._warm.spawn(request, self.theirs, self.output.sink)
         except OSError as error:
             self._shut()
             raise Lost("crashed", f"The learner's process cannot be started: {error}.") from error
-        finally:
-            theirs.close()
-        os.close(self.output.sink)
-        self.output.sink = -1
         try:
+            self.started()
             if outward:
                 self._gate = self._outward(environment or {})
-            self._channel.setblocking(False)
-            self.force: dict[str, str] = self._wait(START_SECONDS, None)["done"]
+            self.force: dict[str, str] = self._wait(START_SECONDS)["done"]
         except BaseException:
             self.close()
             raise
 
     def _outward(self, environment: Mapping[str, str]) -> Gate | None:
         """The proxy to the process's network; None where it has none of its own."""
-        self._channel.settimeout(START_SECONDS)
-        _, found, _, _ = socket.recv_fds(self._channel, 1, 1)
-        return Gate(socket.socket(fileno=found[0]), environment) if found else None
+        self.channel.settimeout(START_SECONDS)
+        _, descriptors, _, _ = socket.recv_fds(self.channel, 1, 1)
+        self.channel.setblocking(False)
+        return Gate(socket.socket(fileno=descriptors[0]), environment) if descriptors else None
 
     def call(
         self,
@@ -185,13 +179,15 @@ class Process:
         Raises:
             Failure: the process failed, ended, exceeded a limit, or sent an invalid message.
         """
-        message = wire.encode({"do": do, **given})
+        message = messages.encode({"do": do, **given})
         time_limit = None if self.limits.time is None else max(least, self.limits.time)
         self._expected = (most_text, most_arrays)
         asked = (0, 0) if answer is None else _LARGEST_QUESTION
-        self._decoder.most_text = max(most_text, asked[0])
-        self._decoder.most = self._decoder.most_text + max(most_arrays, asked[1])
-        reply = self._wait(time_limit, answer, message)
+        self.decoder.most_text = max(most_text, asked[0])
+        self.decoder.most = self.decoder.most_text + max(most_arrays, asked[1])
+        self._answer = answer
+        self.send(message)
+        reply = self._wait(time_limit)
         if "error" in reply:
             told = reply.get("status")
             status: Status = "crashed"
@@ -204,7 +200,7 @@ class Process:
             why = reply.get("denied") or denied.hidden(reply.get("missing"))
             if hint := denied.advice(why, self.limits):
                 text = f"{text.rstrip('.')}.{hint}"
-            self._settle()
+            self.output.drain()
             raise Failure(status, text, self.output.last_lines())
         return reply.get("done")
 
@@ -215,101 +211,67 @@ class Process:
             Failure: the command failed.
         """
         try:
-            self._wait(self.limits.time, None)
+            self._wait(self.limits.time)
         except Failure as ended:
             failure = ended
         if self._code != 0:
             raise failure
 
-    def _wait(self, seconds: float | None, answer: Answer | None, message: bytes = b"") -> dict[str, Any]:
-        """Send a message and wait for its reply, answering questions meanwhile."""
-        deadline = None if seconds is None else time.monotonic() + seconds
-        left = memoryview(message)
-        next_look = time.monotonic() + self._pause
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._channel, selectors.EVENT_READ | (selectors.EVENT_WRITE if left else 0))
-            selector.register(self.output.descriptor, selectors.EVENT_READ)
-            selector.register(self._warm, selectors.EVENT_READ)
-            while True:
-                now = time.monotonic()
-                if deadline is not None and now > deadline:
-                    self._kill("timeout", f"Longer than the time limit of {seconds:g} s.")
-                    deadline = None
-                if now >= next_look:
-                    left_over = self._look()
-                    self._pause = max(_POLL[0], min(_POLL[1], self._pause * 2, left_over / _FASTEST_GROWTH))
-                    next_look = now + self._pause
-                until = next_look if deadline is None else min(next_look, deadline)
-                for key, events in selector.select(max(0.0, until - time.monotonic())):
-                    if key.fileobj is self._warm:
-                        self._hear()
-                    elif key.fileobj == self.output.descriptor:
-                        if not self.output.drain():
-                            selector.unregister(self.output.descriptor)
-                    else:
-                        if events & selectors.EVENT_WRITE:
-                            with contextlib.suppress(BlockingIOError, OSError):
-                                left = left[self._channel.send(left) :]
-                            if not left:
-                                selector.modify(self._channel, selectors.EVENT_READ)
-                        if events & selectors.EVENT_READ:
-                            reply, question = self._receive()
-                            if question is not None:
-                                message, free = self._answered(answer, question)
-                                left = memoryview(message)
-                                deadline = None if deadline is None else deadline + free
-                                selector.modify(self._channel, selectors.EVENT_READ | selectors.EVENT_WRITE)
-                            if reply is not None:
-                                return reply
-                            if reply is None and question is None and self._closed:
-                                selector.unregister(self._channel)
-                if self._code is not None:
-                    self.output.drain()
-                    raise self._failure()
+    def _wait(self, seconds: float | None) -> dict[str, Any]:
+        """The reply, within a time limit."""
+        self._seconds = seconds
+        self.deadline = math.inf if seconds is None else time.monotonic() + seconds
+        reply: dict[str, Any] = self.wait()
+        return reply
 
-    _closed = False
+    def late(self) -> None:
+        """End the process; the fork server then says that it is gone."""
+        self._kill("timeout", f"Longer than the time limit of {self._seconds:g} s.")
+        self.deadline = math.inf
 
-    def _receive(self) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
-        """A reply or a question, if one is complete."""
-        try:
-            data = self._channel.recv(1 << 20)
-            self._closed = not data
-            self._decoder.feed(data)
-            message = self._decoder.next()
-        except BlockingIOError:
-            return None, None
-        except (OSError, ValueError) as error:
-            self._closed = True
-            self._kill("invalid_output", f"The learner's process sent no message: {error}.")
-            return None, None
+    def gone(self) -> None:
+        """Do nothing: a command has no channel, and the fork server says when a process has ended."""
+
+    def malformed(self, error: Exception) -> None:
+        """End the process."""
+        self._kill("invalid_output", f"The learner's process sent no message: {error}.")
+
+    def received(self, message: Any) -> bool:
+        """Answer a question, or check the size of a reply."""
+        if self._reason is not None:
+            return False
         if isinstance(message, dict) and "ask" in message:
-            return None, message
-        larger = [size > most for size, most in zip(self._decoder.sizes, self._expected, strict=True)]
-        if message is not None and any(larger):
-            sizes, most = sum(self._decoder.sizes), sum(self._expected)
+            answer = {"error": "nothing can be asked now", "kind": "user"}
+            if self._answer is not None:
+                answer = self._answer(message)
+                self.deadline += float(answer.pop("given", 0.0))  # what the harness itself needed
+            self.send(messages.encode(answer))
+            return False
+        if any(size > most for size, most in zip(self.decoder.sizes, self._expected, strict=True)):
+            sizes, most = sum(self.decoder.sizes), sum(self._expected)
             self._kill("invalid_output", f"The learner answered with {sizes} bytes; {most} are allowed.")
-            return None, None
-        if message is not None and not isinstance(message, dict):
+        elif not isinstance(message, dict):
             self._kill("invalid_output", "The learner's process sent no message of the agreed form.")
-            return None, None
-        return message, None
-
-    def _answered(self, answer: Answer | None, question: dict[str, Any]) -> tuple[bytes, float]:
-        """The reply to a question, and the seconds of it that do not count as the learner's."""
-        if answer is None:
-            return wire.encode({"error": "nothing can be asked now", "kind": "user"}), 0.0
-        told = answer(question)
-        free = float(told.pop("given", 0.0))
-        return wire.encode(told), free
+        return self._reason is None
 
     def _hear(self) -> None:
-        said = self._warm.hear(1.0)
-        if said is not None and said.get("exit") == self._process:
-            self._code, self._cpu = int(said["code"]), float(said["cpu"])
-        elif said is None and not self._warm.usable:  # somebody killed it, and with it the learner
+        """Listen to the fork server.
+
+        Raises:
+            Failure: the process has ended.
+        """
+        self._listen()
+        if self._code is not None:
+            raise self._failure()
+
+    def _listen(self) -> None:
+        event = self._warm.hear(1.0)
+        if event is not None and event.get("exit") == self._process:
+            self._code, self._cpu = int(event["code"]), float(event["cpu"])
+        elif event is None and not self._warm.usable:  # somebody killed it, and with it the learner
             self._code = 128 + signal.SIGKILL
 
-    def _look(self) -> float:
+    def look(self) -> float:
         """Hold the process and its children to their memory; the bytes that are left to them."""
         if self._process is None or self._code is not None:
             return math.inf
@@ -320,7 +282,7 @@ class Process:
             if len(family) > _MOST_PROCESSES:
                 self._kill("crashed", f"More than {_MOST_PROCESSES} processes were started.")
                 return math.inf
-            used = memory_of([process.pid for process in family]) if kernel.LINUX else _resident(family)
+            used = memory_of(process.pid for process in family)
             self._peak = max(self._peak, used)
             if self.limits.memory is None:
                 return math.inf
@@ -333,7 +295,7 @@ class Process:
         """What the process and all processes that it started have used so far."""
         import psutil
 
-        self._look()
+        self.look()
         cpu = self._cpu
         if cpu is None and self._process is not None:
             with contextlib.suppress(psutil.Error):
@@ -351,16 +313,12 @@ class Process:
         if self._process is not None and self._code is None:
             self._warm.kill(self._process)
 
-    def _settle(self, seconds: float = 0.2) -> None:
-        """Take what is printed in the last moment."""
-        self.output.drain()
-
     def _failure(self) -> Failure:
-        """Why the process ended, which it was not to."""
+        """The exception for the end of the process, with its last lines."""
         self.output.drain()
         lines = self.output.last_lines()
         if self._reason is not None:
-            return _Ended(*self._reason, lines)
+            return Failure(*self._reason, lines)
         if not self._warm.usable:
             return Lost("crashed", "The process that starts learners was killed.", lines)
         code = self._code or 0
@@ -368,9 +326,9 @@ class Process:
             how = f"was ended by the signal {signal.Signals(code - 128).name}"
         else:
             how = f"left with exit code {code}"
-        status: Status = "out_of_memory" if denied.starved(lines) else "crashed"
+        status: Status = "out_of_memory" if starved(lines) else "crashed"
         hint = denied.advice(denied.denied_in(lines), self.limits)
-        return _Ended(status, f"The learner's process {how}.{hint}", lines)
+        return Failure(status, f"The learner's process {how}.{hint}", lines)
 
     def close(self) -> None:
         """End the process and remove its scratch folder."""
@@ -378,7 +336,7 @@ class Process:
             self._warm.kill(self._process)
             deadline = time.monotonic() + _GRACE_SECONDS
             while self._code is None and time.monotonic() < deadline:
-                self._hear()
+                self._listen()
             if self._code is None:
                 pool.discard(self._warm)
         self._shut()
@@ -386,25 +344,9 @@ class Process:
     def _shut(self) -> None:
         if self._gate is not None:
             self._gate.close()
-        self._channel.close()
-        if self.output.descriptor >= 0:
-            self.output.drain()
-            self.output.close()
+        super().close()
         if self._own_scratch:  # what takes longer, the fork server removes at the end
             remove(self.scratch, REMOVING_SECONDS)
-
-
-class _Ended(Failure):
-    """The process is gone."""
-
-
-def _resident(family: Sequence[Any]) -> int:
-    """Bytes that processes have in memory, elsewhere than on Linux."""
-    used = 0
-    for process in family:
-        with contextlib.suppress(Exception):  # it may end at any moment, and reading then fails in many ways
-            used += int(process.memory_info().rss)
-    return used
 
 
 def _mib(size: int) -> str:

@@ -9,6 +9,7 @@ import pytest
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.types import LabelSpace
 from nsl_bench.logic.guarded import rules as guarded_rules
+from nsl_bench.logic.guarded.worker import function_of
 from nsl_bench.logic.inference import answered
 from nsl_bench.logic.inference.crisp import crisp_labels
 
@@ -28,7 +29,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
     def guarded(function: Any, *given: Any, **named: Any) -> Any:
         found.append(given[2])
-        return function(*given)
+        return function_of(function)(*given)
 
     monkeypatch.setattr(guarded_rules, "guarded", guarded)
     return found

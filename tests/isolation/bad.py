@@ -20,8 +20,8 @@ from pathlib import Path
 import numpy as np
 
 from nsl_bench.core.errors import UserError
+from nsl_bench.core.processes import messages
 from nsl_bench.core.types import Hypothesis, WeightedExample
-from nsl_bench.logic.guarded import wire
 from nsl_bench.logic.guarded.call import Ended
 
 
@@ -309,7 +309,7 @@ class ClaimsLabelsAlone(_Bad):
     """Says in its own process that it has no probabilities, and sends no labels."""
 
     def predict_proba(self, test):
-        wire.send(test._channel.socket, {"done": {"gives_probabilities": False}})
+        messages.send(test._channel.socket, {"done": {"gives_probabilities": False}})
         time.sleep(600)
 
 
@@ -387,10 +387,10 @@ class SendsExamples(_Bad):
     """Past the check in its own process."""
 
     def go_wrong(self, train):
-        send = wire.send
+        send = messages.send
         told = [{"id": "e", "penalty": float("inf"), "inclusions": [], "exclusions": [], "context": []}]
         self.examples_ = []
-        wire.send = lambda to, what: send(to, {"done": told} if what == {"done": []} else what)
+        messages.send = lambda to, what: send(to, {"done": told} if what == {"done": []} else what)
 
 
 class AsksForEveryImage(_Bad):

@@ -118,11 +118,13 @@ class AsksForMore(_Hostile):
     track = "end_to_end"
 
     def attempts(self, train):
-        from nsl_bench.logic.guarded import wire
+        from nsl_bench.core.processes import messages
 
         def ask(what):
-            wire.send(train._channel.socket, {"ask": what, "view": train._id, "rows": [0], "knowledge": True})
-            told = wire.receive(train._channel.socket, train._channel.decoder)
+            messages.send(
+                train._channel.socket, {"ask": what, "view": train._id, "rows": [0], "knowledge": True}
+            )
+            told = messages.receive(train._channel.socket, train._channel.decoder)
             if "answer" in told and told["answer"] is not None:
                 return told["answer"]
             raise RuntimeError(told)

@@ -417,7 +417,7 @@ def test_sizes_of_memory() -> None:
 def test_ffnsl_stops_in_time_and_says_so(tmp_path: Path) -> None:
     (tmp_path / "slow.py").write_text(
         "import time\nfrom nsl_bench.learners.ffnsl import FFNSL\nfrom nsl_bench.logic.las import Solution\n"
-        "from nsl_bench import registry\n"
+        "from nsl_bench.core import registry\n"
         "def solve(task, *, time_limit=None):\n"
         "    assert time_limit == 96\n"
         "    now = time.monotonic()\n"

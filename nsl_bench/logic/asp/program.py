@@ -21,7 +21,18 @@ from nsl_bench.logic.asp.dependencies import dependents, strong_components
 from nsl_bench.logic.asp.parsing import complaint, parse_text
 from nsl_bench.logic.asp.remembered import by_text
 
-__all__ = ["Program", "Rule", "Signature", "parse", "rule_of", "signatures_in", "statement", "union"]
+__all__ = [
+    "Program",
+    "Rule",
+    "Signature",
+    "parse",
+    "rule_of",
+    "signatures_in",
+    "statement",
+    "statements",
+    "subjects",
+    "union",
+]
 
 Signature = tuple[str, int]
 """A predicate: name and number of arguments."""
@@ -225,6 +236,19 @@ def parse(text: str, what: str, place: tuple[int, int] = (1, 1), *, safe: bool =
     if safe:
         _check_safe(rules, constants, what, place)
     return Program(tuple(rules), tuple(constants))
+
+
+def statements(text: str, what: str) -> list[str]:
+    """The constants and rules of a program, one text each; arguments and errors are those of `parse`."""
+    return [str(node) for node in parse(text, what).nodes]
+
+
+def subjects(rules: Iterable[str]) -> list[str]:
+    """The names of the predicates in the bodies of rules (in the head, of a rule without body)."""
+    program = parse("\n".join(rules), "a hypothesis")
+    return sorted(
+        {name for rule in program.rules for name, _ in (rule.body if rule.node.body else rule.derives)}
+    )
 
 
 def _check_safe(rules: Sequence[Rule], constants: list[ast.AST], what: str, place: tuple[int, int]) -> None:

@@ -1,18 +1,19 @@
 """Evaluate untrusted rules in a separate process (`nsl_bench.logic.guarded.call`).
 
-Each function calls a function of `nsl_bench.logic.inference` or `nsl_bench.logic.las` with nearly the same
-name and raises the same exceptions, or `nsl_bench.logic.guarded.call.Ended`.
+These functions do more than call one function in the child; others are called by
+`nsl_bench.logic.guarded.call.guarded` itself. All raise what the function in the child raises, or
+`nsl_bench.logic.guarded.call.Ended`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import fields
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from nsl_bench.core.processes.messages import restored
 from nsl_bench.logic.guarded.call import GROUNDING_SECONDS, Allowance, guarded
-from nsl_bench.logic.guarded.worker import needing, stage
+from nsl_bench.logic.guarded.worker import stage
 
 if TYPE_CHECKING:
     import numpy as np
@@ -22,9 +23,11 @@ if TYPE_CHECKING:
     from nsl_bench.logic.inference.engines import Engine
     from nsl_bench.logic.inference.query import Answer, Query
     from nsl_bench.logic.las.bias.hypothesis import Task
-    from nsl_bench.logic.las.semantics.equivalence import Counterexample
 
-__all__ = ["counted", "crisp", "doubt", "equivalence", "fired", "inferred", "one_by_one", "subjects"]
+__all__ = ["UNDERIVABLE", "counted", "crisp", "inferred", "one_by_one"]
+
+UNDERIVABLE = "nsl_bench.logic.inference.program.ground:underivable"
+"""For `guarded`: the warning about a query if no rule has a label's atom in its head; None otherwise."""
 
 _THE_HYPOTHESIS = "the hypothesis"
 
@@ -39,14 +42,7 @@ def one_by_one(text: str, what: str = _THE_HYPOTHESIS) -> tuple[str, ...]:
     Raises:
         UserError: the program does not parse, or has a statement that is not allowed in a hypothesis.
     """
-    return tuple(guarded(_one_by_one, text, what, doing=f"Reading {what}"))
-
-
-@needing("nsl_bench.logic.asp.program")
-def _one_by_one(text: str, what: str) -> list[str]:
-    from nsl_bench.logic.asp.program import parse
-
-    return [str(node) for node in parse(text, what).nodes]
+    return tuple(guarded("nsl_bench.logic.asp.program:statements", text, what, doing=f"Reading {what}"))
 
 
 def counted(
@@ -71,7 +67,6 @@ def counted(
     return tuple(told["rules"]), int(told["atoms"])
 
 
-@needing("nsl_bench.logic.asp.program", "nsl_bench.logic.las.bias.hypothesis")
 def _counted(rules: tuple[str, ...], bias: tuple[str, str, str] | None, what: str) -> dict[str, Any]:
     from nsl_bench.logic.asp.program import parse
 
@@ -87,25 +82,6 @@ def _counted(rules: tuple[str, ...], bias: tuple[str, str, str] | None, what: st
         task = SimpleNamespace(name=name, background=background, bias=language)
         atoms = count_atoms(task, rules, what)
     return {"rules": rules, "atoms": atoms}
-
-
-def subjects(rules: Sequence[str]) -> frozenset[str]:
-    """The predicates in the bodies of rules (in the head, of a rule without body).
-
-    Raises:
-        UserError: the rules do not parse.
-    """
-    return frozenset(guarded(_subjects, tuple(rules), doing="Reading a hypothesis"))
-
-
-@needing("nsl_bench.logic.asp.program")
-def _subjects(rules: tuple[str, ...]) -> list[str]:
-    from nsl_bench.logic.asp.program import parse
-
-    program = parse("\n".join(rules), "a hypothesis")
-    return sorted(
-        {name for rule in program.rules for name, _ in (rule.body if rule.node.body else rule.derives)}
-    )
 
 
 def crisp(
@@ -136,29 +112,11 @@ def crisp(
     if asked or not contexts:  # rules that are wrong are refused even if there is no example
         doing = f"Answering with {what}"
         given = (tuple(rules), background, asked, labels)
-        found = guarded(_crisp, *given, doing=doing, allowance=allowance)
+        found = guarded(
+            "nsl_bench.logic.inference.crisp:crisp_labels", *given, doing=doing, allowance=allowance
+        )
         known.update(zip(asked, found.tolist(), strict=True))
     return np.array([known[context] for context in contexts], np.int16)
-
-
-@needing("nsl_bench.logic.inference.crisp")
-def _crisp(*given: Any) -> Any:
-    from nsl_bench.logic.inference.crisp import crisp_labels
-
-    return crisp_labels(*given)
-
-
-def doubt(query: Query) -> str | None:
-    """A warning if no rule has a label's atom in its head; None otherwise."""
-    told: str | None = guarded(_doubt, query, doing=f"Reading {_THE_HYPOTHESIS}")
-    return told
-
-
-@needing("nsl_bench.logic.inference.program.ground")
-def _doubt(query: Query) -> str | None:
-    from nsl_bench.logic.inference.program.ground import underivable
-
-    return underivable(query)
 
 
 def inferred(
@@ -200,10 +158,10 @@ def inferred(
         doing=f"Grounding {what}",
         allowance=Allowance(grounding, allowance.memory),
     )
-    return Answer(**{**told, "engines": tuple(told["engines"])})
+    answer: Answer = restored(Answer, told)
+    return answer
 
 
-@needing("nsl_bench.logic.inference.engines")
 def _inferred(
     engine: Callable[[], Engine],
     query: Query,
@@ -211,7 +169,7 @@ def _inferred(
     facts: Sequence[tuple[str, ...]] | None,
     doing: str,
     seconds: float | None,
-) -> dict[str, Any]:
+) -> Answer:
     from nsl_bench.logic.inference.engines import Exact, Sampling, compiled
     from nsl_bench.logic.inference.query import clean_probabilities
 
@@ -222,60 +180,4 @@ def _inferred(
         given = [tuple(dict.fromkeys(own)) for own in facts or ()]
         compiled(query, given[0] if given else (), tuple(sorted({fact for own in given for fact in own})))
     stage(doing, seconds)
-    answer = made(query, probabilities, facts)
-    return {field.name: getattr(answer, field.name) for field in fields(answer)}
-
-
-def fired(rules: Sequence[str], background: str, context: Sequence[str]) -> list[str]:
-    """The ground instances of rules that fire (`nsl_bench.logic.inference.explanation.fired`)."""
-    told: list[str] = guarded(
-        _fired, tuple(rules), background, tuple(context), doing=f"Grounding {_THE_HYPOTHESIS}"
-    )
-    return told
-
-
-@needing("nsl_bench.logic.inference.explanation")
-def _fired(*given: Any) -> list[str]:
-    from nsl_bench.logic.inference import explanation
-
-    return explanation.fired(*given)
-
-
-def equivalence(
-    first: Sequence[str],
-    second: Sequence[str],
-    *,
-    background: str,
-    inputs: str,
-    atoms: Sequence[str],
-    time_limit: float,
-    allowance: Allowance | None = None,
-) -> Counterexample | None:
-    """An input on which hypotheses differ, or None
-    (`nsl_bench.logic.las.semantics.equivalence.equivalent`)."""
-    from nsl_bench.logic.las.semantics.equivalence import Counterexample
-
-    told = guarded(
-        _equivalence,
-        tuple(first),
-        tuple(second),
-        background,
-        inputs,
-        tuple(atoms),
-        time_limit,
-        doing="Comparing two hypotheses",
-        allowance=allowance,
-    )
-    return None if told is None else Counterexample(*map(tuple, told))
-
-
-@needing("nsl_bench.logic.las.semantics.equivalence")
-def _equivalence(
-    first: Sequence[str], second: Sequence[str], background: str, inputs: str, atoms: Any, time_limit: float
-) -> list[Sequence[str]] | None:
-    from nsl_bench.logic.las.semantics.equivalence import equivalent
-
-    found = equivalent(
-        first, second, background=background, inputs=inputs, atoms=atoms, known=atoms, time_limit=time_limit
-    )
-    return None if found is None else [found.inputs, found.first, found.second]
+    return made(query, probabilities, facts)

@@ -1,13 +1,14 @@
 """The child's side of `nsl_bench.logic.guarded.call`: calls functions on request until its parent ends.
 
 A request is a length and a pickle, and can only come from the parent. Answers are messages of
-`nsl_bench.logic.guarded.wire`, which cannot execute code. A separate thread listens, so the process notices
-the end of its parent even while clingo grounds.
+`nsl_bench.core.processes.messages`, which cannot execute code. A separate thread listens, so the process
+notices the end of its parent even while clingo grounds.
 """
 
 from __future__ import annotations
 
 import contextlib
+import dis
 import importlib
 import os
 import pickle
@@ -19,22 +20,18 @@ import sys
 import threading
 import traceback
 from collections.abc import Callable, Iterator
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn
 
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.interrupts import uninterrupted
-from nsl_bench.logic.guarded import wire
-from nsl_bench.logic.guarded.memory import own_data
+from nsl_bench.core.processes import messages
+from nsl_bench.core.processes.memory import own_data, starved
 
-__all__ = ["HEAD", "inside", "main", "needing", "serve", "stage", "tell", "told_to"]
+__all__ = ["HEAD", "function_of", "inside", "main", "serve", "stage", "tell", "told_to"]
 
 HEAD = struct.Struct("!Q")
 """How a request begins: its length."""
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-_NEEDS = "needs"
-_OUT_OF_MEMORY = ("bad_alloc", "allocate memory", "out of memory")
 _LONGEST_ERROR = 4000
 
 
@@ -50,14 +47,22 @@ def inside() -> bool:
     return _State.channel is not None
 
 
-def needing(*modules: str) -> Callable[[F], F]:
-    """Declare modules that a function needs, to import them before its time limit starts."""
-
-    def marked(function: F) -> F:
-        setattr(function, _NEEDS, modules)
+def function_of(function: Callable[..., Any] | str) -> Callable[..., Any]:
+    """The function that ``"module:function"`` names; a function is itself."""
+    if not isinstance(function, str):
         return function
+    module, _, name = function.partition(":")
+    found: Callable[..., Any] = getattr(importlib.import_module(module), name)
+    return found
 
-    return marked
+
+def _import_for(function: Callable[..., Any]) -> None:
+    """Import the modules that the lines of a function import."""
+    if code := getattr(function, "__code__", None):
+        for step in dis.get_instructions(code):
+            if step.opname == "IMPORT_NAME":
+                with contextlib.suppress(ImportError):
+                    importlib.import_module(step.argval)
 
 
 def tell(event: Any) -> None:
@@ -122,7 +127,7 @@ def _be_deaf() -> None:
 
 def _send(channel: socket.socket, message: dict[str, Any]) -> None:
     with uninterrupted(), contextlib.suppress(OSError):
-        wire.send(channel, message)
+        messages.send(channel, message)
 
 
 def _listen(channel: socket.socket, requests: queue.SimpleQueue[bytes]) -> None:
@@ -152,9 +157,9 @@ def _reply(request: bytes) -> dict[str, Any]:
             sys.path[:] = path
             _hold(room)
             signal.signal(signal.SIGINT, signal.default_int_handler)
-            function, arguments, named = pickle.loads(call)
-            for name in getattr(function, _NEEDS, ()):
-                importlib.import_module(name)
+            named_function, arguments, named = pickle.loads(call)
+            function = function_of(named_function)
+            _import_for(function)
             if _State.channel is not None:
                 _send(_State.channel, {"begun": True})
             return {"done": function(*arguments, **named)}
@@ -168,9 +173,9 @@ def _reply(request: bytes) -> dict[str, Any]:
         return {"error": "", "kind": "interrupt"}
     except BaseException as error:  # clingo raises RuntimeError for whatever it cannot do
         text = f"{type(error).__name__}: {' '.join(str(error).split())}"[:_LONGEST_ERROR]
-        starved = isinstance(error, MemoryError) or any(word in text.lower() for word in _OUT_OF_MEMORY)
+        kind = "memory" if isinstance(error, MemoryError) or starved(text) else "other"
         lines = traceback.format_exc()[-_LONGEST_ERROR:]
-        return {"error": text, "kind": "memory" if starved else "other", "trace": lines}
+        return {"error": text, "kind": kind, "trace": lines}
 
 
 def _hold(room: int) -> None:

@@ -1,8 +1,8 @@
-"""Messages between the harness and a learner's process: JSON with arrays, which cannot execute code.
+"""Messages between processes: JSON with arrays, which cannot execute code.
 
 A message is a length, a JSON header, and the bytes of the arrays. Arrays can have numbers, booleans and
-fixed-width strings. The sender may be hostile, so messages of another form or above the permitted length
-raise a `ValueError`.
+fixed-width strings. Tuples travel as lists and dataclasses as objects (`restored`). The sender may be
+hostile, so messages of another form or above the permitted length raise a `ValueError`.
 """
 
 from __future__ import annotations
@@ -12,21 +12,25 @@ import re
 import socket
 import struct
 import sys
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from functools import lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from types import NoneType, UnionType
+from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hints
 
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["Decoder", "encode", "receive", "send"]
+__all__ = ["Decoder", "encode", "receive", "restored", "send"]
 
 _HEAD = struct.Struct("!QQ")
 _KINDS = frozenset("biufU")
 _KEY = "__array__"
 _TOKEN = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[{,]', re.DOTALL)
-_UNSAID = re.compile(
+_UNPRINTABLE = re.compile(
     r"\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u000[9aA]"  # these two are kept
-    r"|(?P<unsaid>\\u(?:[dD][89a-fA-F]..|00[0189][0-9a-fA-F]|007[fF])|\\[bfr]|[\x7f-\x9f])|\\.",
+    r"|(?P<unprintable>\\u(?:[dD][89a-fA-F]..|00[0189][0-9a-fA-F]|007[fF])|\\[bfr]|[\x7f-\x9f])|\\.",
     re.DOTALL,
 )
 """In JSON: characters that command a terminal, and halves of characters, which no file can hold."""
@@ -39,11 +43,13 @@ def encode(message: Any) -> bytes:
     """Encode a message as bytes.
 
     Raises:
-        TypeError: a value is neither a JSON value nor an array of plain values.
+        TypeError: a value is neither a JSON value, a dataclass nor an array of plain values.
     """
     arrays: list[np.ndarray[Any, Any]] = []
 
     def pack(value: Any) -> Any:
+        if is_dataclass(value) and not isinstance(value, type):
+            return {field.name: getattr(value, field.name) for field in fields(value)}
         np = sys.modules.get("numpy")
         if np is None:
             raise TypeError(f"a {type(value).__name__} cannot be sent")
@@ -87,6 +93,10 @@ class Decoder:
         """Add the next piece."""
         self._buffer += data
 
+    def clear(self) -> None:
+        """Forget what has arrived."""
+        self._buffer.clear()
+
     def next(self) -> Any:
         """The next complete message; None if it has not arrived yet.
 
@@ -112,12 +122,12 @@ class Decoder:
             if next(islice(_TOKEN.finditer(header), most, None), None) is not None:
                 raise ValueError(f"a message of more than {most} values and brackets")
         text = header.decode("utf-8", "replace" if self._strange else "surrogatepass")
-        return _decode(_UNSAID.sub(_said, text) if self._strange else text, content[header_size:])
+        return _decode(_UNPRINTABLE.sub(_printable, text) if self._strange else text, content[header_size:])
 
 
-def _said(found: re.Match[str]) -> str:
-    unsaid = found["unsaid"]
-    return ("\\n" if unsaid == "\\r" else "\\ufffd") if unsaid else found[0]
+def _printable(match: re.Match[str]) -> str:
+    unprintable = match["unprintable"]
+    return ("\\n" if unprintable == "\\r" else "\\ufffd") if unprintable else match[0]
 
 
 def _decode(header: str, body: memoryview) -> Any:
@@ -149,6 +159,42 @@ def _decode(header: str, body: memoryview) -> Any:
         return json.loads(header, object_hook=unpack)
     except (TypeError, KeyError, RecursionError, OverflowError, MemoryError) as error:
         raise ValueError(f"no message: {error}") from error
+
+
+def restored(kind: Any, value: Any) -> Any:
+    """A value that was sent, as what it was before: tuples, lists and dataclasses of plain values.
+
+    Args:
+        kind: its type, as an annotation says it.
+        value: what arrived.
+
+    Raises:
+        TypeError: it is something else; or another error, if the sender is hostile.
+    """
+    make = _maker(kind)
+    return value if make is None else make(value)
+
+
+@lru_cache(maxsize=256)
+def _maker(kind: Any) -> Callable[[Any], Any] | None:
+    """What turns a value that arrived into one of a type; None if it is one."""
+    outer, inner = get_origin(kind) or kind, get_args(kind)
+    if outer in (Union, UnionType):
+        makers = [make for one in inner if one is not NoneType and (make := _maker(one))]
+        return (lambda value: None if value is None else makers[0](value)) if makers else None
+    if outer is tuple and inner and inner[-1] is not ...:
+        kinds = inner
+        return lambda value: tuple(restored(one, each) for one, each in zip(kinds, value, strict=True))
+    if outer in (tuple, list) and inner:
+        make = _maker(inner[0])
+        if make is None:
+            return tuple if outer is tuple else None
+        each_made = make
+        return lambda value: outer(map(each_made, value))
+    if is_dataclass(kind):
+        hints = get_type_hints(kind)
+        return lambda value: outer(**{name: restored(hints[name], each) for name, each in value.items()})
+    return None
 
 
 def send(channel: socket.socket, message: Any) -> None:

@@ -1,4 +1,4 @@
-"""Output of a learner's process. However long it is, only its beginning and its last lines are kept."""
+"""Output of a process. However long it is, only its beginning and its last lines are kept."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _COMMANDS = re.compile(r"[^\n\t\x20-\x7e\xa0-\U0010ffff]")
 
 
 class Output:
-    """The read end of a learner's standard output and error."""
+    """The read end of a process's standard output and error."""
 
     def __init__(self) -> None:
         self.descriptor, self.sink = os.pipe()
@@ -62,9 +62,16 @@ class Output:
         lines = [line.rstrip()[:width] for line in self.text().splitlines() if line.strip()]
         return "\n".join(lines[-count:])
 
+    def close_sink(self) -> None:
+        """Close the writers' end here, once the process has it."""
+        if self.sink >= 0:
+            os.close(self.sink)
+        self.sink = -1
+
     def close(self) -> None:
-        """Close the descriptors."""
-        for descriptor in (self.descriptor, self.sink):
-            if descriptor >= 0:
-                os.close(descriptor)
-        self.descriptor = self.sink = -1
+        """Close both ends, after reading what is there."""
+        self.close_sink()
+        if self.descriptor >= 0:
+            self.drain()
+            os.close(self.descriptor)
+        self.descriptor = -1

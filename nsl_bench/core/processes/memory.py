@@ -1,4 +1,4 @@
-"""Count the memory of a learner's processes, as the kernel tells it (Linux)."""
+"""Memory of processes, as the kernel tells it."""
 
 from __future__ import annotations
 
@@ -8,15 +8,49 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-__all__ = ["memory_of"]
+__all__ = ["memory_of", "own_data", "resident", "starved"]
 
+_OUT_OF_MEMORY = re.compile(
+    r"MemoryError|bad_alloc|allocate memory|unable to allocate|out of memory|outofmemory", re.IGNORECASE
+)
 _SHARED = re.compile(rb"^([0-9a-f]+)-([0-9a-f]+) ..[-x]s \S+ \S+ (\d+) +/dev/zero \(deleted\)", re.MULTILINE)
 _MEMORY_FOLDER = "dev/shm"
 _FEW_BUFFERS = 64
 """So many pipes and sockets count nothing."""
 
 _PIPE, _SOCKET, _THREAD = 1 << 16, 1 << 18, 1 << 15
-"""Bytes that the kernel may hold for one, if it is no larger than by default (`kernel.deny_calls`)."""
+"""Bytes that the kernel may hold for one of the size that it has by default; the sandbox permits no other
+(`nsl_bench.sandbox.kernel.deny_calls`)."""
+
+
+def starved(text: str) -> bool:
+    """Whether a message says that memory could not be allocated."""
+    return _OUT_OF_MEMORY.search(text) is not None
+
+
+def own_data() -> int:
+    """Bytes of data that this process has mapped, as ``RLIMIT_DATA`` counts them; 0 if unknown."""
+    return _pages("self", 5)
+
+
+def resident(process: int) -> int:
+    """Resident memory of a process, in bytes; 0 if it has ended."""
+    if Path("/proc/self/statm").exists():
+        return _pages(str(process), 1)
+    import psutil
+
+    try:
+        return int(psutil.Process(process).memory_info().rss)
+    except psutil.Error:
+        return 0
+
+
+def _pages(process: str, column: int) -> int:
+    try:
+        fields = Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()
+        return int(fields[column]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, IndexError, ValueError, AttributeError):
+        return 0
 
 
 def memory_of(processes: Iterable[int]) -> int:
@@ -30,22 +64,23 @@ def memory_of(processes: Iterable[int]) -> int:
     Args:
         processes: ids of processes of one sandbox; those that have ended count nothing.
     """
+    if not Path("/proc/self/smaps_rollup").exists():  # not Linux, or one without it
+        return sum(map(resident, processes))
     own = mapped = 0
     shared: dict[bytes, int] = {}
     folders: dict[int, int] = {}
     buffers: dict[str, int] = {}
     for process in processes:
-        with contextlib.suppress(OSError, ValueError, IndexError):  # it may end at any moment
+        with contextlib.suppress(OSError, ValueError, LookupError):  # it may end at any moment
             place = Path("/proc", str(process))
-            told = _kilobytes(place / "smaps_rollup")
-            about = _kilobytes(place / "status")
-            pages = told.get("Pss_Shmem", 0)
+            sizes = _kilobytes(place / "smaps_rollup")
+            status = _kilobytes(place / "status")
+            pages = sizes.get("Pss_Shmem", 0)
             mapped += pages
-            own += told["Pss"] - pages + told.get("SwapPss", 0)
-            own += about.get("VmPTE", 0) + about.get("HugetlbPages", 0)
-            own += (
-                ((place / "task").stat().st_nlink - 3) * _THREAD // 1024
-            )  # of a folder: two, and its folders
+            own += sizes["Pss"] - pages + sizes.get("SwapPss", 0)
+            own += status.get("VmPTE", 0) + status.get("HugetlbPages", 0)
+            threads = (place / "task").stat().st_nlink - 2  # a folder has two links, and one a subfolder
+            own += (threads - 1) * _THREAD // 1024
             buffers |= _buffers(place)
             maps = (place / "maps").read_bytes()
             if b"/dev/zero (deleted)" in maps:
@@ -84,5 +119,5 @@ def _memory_folder(place: Path) -> dict[int, int]:
     device = path.stat().st_dev
     if device == here:
         return {}
-    told = os.statvfs(path)
-    return {device: (told.f_blocks - told.f_bfree) * told.f_frsize}
+    sizes = os.statvfs(path)
+    return {device: (sizes.f_blocks - sizes.f_bfree) * sizes.f_frsize}
