@@ -25,8 +25,9 @@ import framework_pages as pages
 
 from nsl_bench.core import registry
 from nsl_bench.core.benchmark import Benchmark
-from nsl_bench.run.evaluate import Bench
-from nsl_bench.run.job import Job, plan
+from nsl_bench.run.bench import Bench
+from nsl_bench.run.job import Job
+from nsl_bench.run.plan import plan
 from nsl_bench.run.record import Record
 from nsl_bench.run.store import Store
 from nsl_bench.run.sweep import Executor, sweep
@@ -73,8 +74,8 @@ class Task:
                     shifts=[shift],
                     percents=PERCENTS,
                     repeats=[repeat],
-                    source=self.source(shared),
-                    network=network,
+                    sources=self.source(shared),
+                    networks=network,
                 )
         return jobs
 

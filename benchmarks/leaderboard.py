@@ -126,11 +126,13 @@ def scored(
 def submitted(contest: Contest, rules: tuple[str, ...]) -> Iterator[dict[str, Any]]:
     """What a submission says of its runs."""
     for cell in contest.cells:
-        dials = asdict(contest.dials(cell))
+        shift_pair = asdict(contest.shift_pair(cell))
         what = {"benchmark": contest.benchmark, "benchmark_version": contest.version}
         images = {"source": contest.source, "source_fingerprint": "0" * 16}
         who = {"learner": "synthetic", "track": "pretrained", "network": "softmax"}
-        job = Job(**what, **images, **dials, size=contest.size, repeat=cell.repeat, **who, seed=contest.seed)
+        job = Job(
+            **what, **images, **shift_pair, size=contest.size, repeat=cell.repeat, **who, seed=contest.seed
+        )
         yield {
             "run": run_id(contest.name, cell),
             "job": asdict(job),

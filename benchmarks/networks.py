@@ -30,8 +30,8 @@ from nsl_bench.data.splits import make_source
 from nsl_bench.perception.figures import Figures, figures
 from nsl_bench.perception.trained_networks import trained
 from nsl_bench.report.networks import draw_histograms, frame, markdown
-from nsl_bench.run.evaluate import Bench
-from nsl_bench.run.job import plan
+from nsl_bench.run.bench import Bench
+from nsl_bench.run.plan import plan
 from nsl_bench.run.store import Store
 from nsl_bench.run.sweep import sweep
 
@@ -130,11 +130,11 @@ def learning(setting: Setting, source: str | None, results: Path, repeats: int, 
         jobs = plan(
             setting.benchmark,
             ["ffnsl"],
-            source=source,
+            sources=source,
             shifts=setting.learned,
             percents=PERCENTS,
             repeats=range(1, repeats + 1),
-            network=network,
+            networks=network,
         )
         sweep(jobs, store, Bench(), lambda record: print(record.job, record.message, file=sys.stderr))
         runs = store.frame()

@@ -41,8 +41,9 @@ from nsl_bench.learners.papers.neuid3.learner import NeuID3
 from nsl_bench.learners.view import View
 from nsl_bench.report.published.equivalence import Mean, compare_means
 from nsl_bench.report.published.papers import table as published_table
-from nsl_bench.run.evaluate import Bench
-from nsl_bench.run.job import Job, plan
+from nsl_bench.run.bench import Bench
+from nsl_bench.run.job import Job
+from nsl_bench.run.plan import plan
 from nsl_bench.run.record import Record
 from nsl_bench.run.store import Store
 from nsl_bench.run.sweep import sweep
@@ -239,7 +240,7 @@ def eleusis(study: Study) -> None:
             [*trees.values(), *others.values()],
             repeats=range(1, repeats + 1),
             sizes=(study.size,),
-            source=study.source,
+            sources=study.source,
         )
 
     frames, rows = {}, []
@@ -348,7 +349,7 @@ def uci(study: Study) -> None:
         for kind, learners in (("one_hot", bits), ("mnist", images)):
             if kind == "mnist" and name not in ON_IMAGES:
                 continue
-            how: dict[str, Any] = {"symbolic": True} if kind == "one_hot" else {"source": source}
+            how: dict[str, Any] = {"track": "symbolic"} if kind == "one_hot" else {"sources": source}
             asked, shown = (
                 plan(task, [*learners.values()], repeats=range(1, n + 1), **how)
                 for n in (study.repeats, FOLDS)

@@ -20,9 +20,10 @@ from pathlib import Path
 
 import nsl_page as page
 
-from nsl_bench.run.evaluate import Bench
+from nsl_bench.run.bench import Bench
+from nsl_bench.run.grid import Grid
 from nsl_bench.run.job import Job
-from nsl_bench.run.plan import Grid, jobs_of
+from nsl_bench.run.plan import jobs_of
 from nsl_bench.run.record import Record
 from nsl_bench.run.store import Store
 from nsl_bench.run.sweep import Executor, sweep

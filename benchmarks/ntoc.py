@@ -35,8 +35,9 @@ from nsl_bench.data.splits import make_source, make_split
 from nsl_bench.learners.view import View
 from nsl_bench.report.published.equivalence import Mean, compare_means
 from nsl_bench.report.published.papers import table as published_table
-from nsl_bench.run.evaluate import Bench
-from nsl_bench.run.job import Job, plan
+from nsl_bench.run.bench import Bench
+from nsl_bench.run.job import Job
+from nsl_bench.run.plan import plan
 from nsl_bench.run.store import Store
 from nsl_bench.run.sweep import sweep
 
@@ -191,7 +192,7 @@ class Study:
                 [self.spec(learner, task) for learner in learners],
                 repeats=(repeat,),
                 sizes=(self.size or "large",),
-                source=self.source,
+                sources=self.source,
                 test_tasks=[one for name in settings for one in self.tests(SETTINGS[name])],
             )
         ]

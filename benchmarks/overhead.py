@@ -18,9 +18,9 @@ from typing import Any
 
 from nsl_bench.learners.majority import Majority
 from nsl_bench.logic.guarded.call import Allowance
-from nsl_bench.run.evaluate import Bench
-from nsl_bench.run.job import plan
-from nsl_bench.run.measuring import measure_learner
+from nsl_bench.run.bench import Bench
+from nsl_bench.run.plan import plan
+from nsl_bench.run.scoring import measure_learner
 from nsl_bench.run.store import Store
 from nsl_bench.run.sweep import Executor, sweep
 from nsl_bench.sandbox.limits import Limits
@@ -42,7 +42,7 @@ def bare(bench: Bench, job: Any) -> float:
 def overhead(limits: Limits | None, repeats: int) -> list[float]:
     """Milliseconds of the harness in each run."""
     bench = Bench("cpu", limits=limits)
-    (job,) = plan("sudoku_4x4", ["majority"], symbolic=True)
+    (job,) = plan("sudoku_4x4", ["majority"], track="symbolic")
     for _ in range(3):
         bench.run(job)
     return [1000 * (wall(lambda: bench.run(job))[0] - bare(bench, job)) for _ in range(repeats)]
@@ -60,7 +60,7 @@ def main() -> None:
             f"{name}: median {statistics.median(took):.1f} ms, mean {statistics.mean(took):.1f} ms, least "
             f"{min(took):.1f} ms a run (wanted: below {most} ms)"
         )
-    jobs = plan("sudoku_4x4", ["majority"], symbolic=True, repeats=range(1, options.runs + 1))
+    jobs = plan("sudoku_4x4", ["majority"], track="symbolic", repeats=range(1, options.runs + 1))
     with tempfile.TemporaryDirectory() as place:
         store = Store(Path(place) / "results")
         executor = Executor(os.cpu_count() or 1)

@@ -30,8 +30,8 @@ from nsl_bench.data.splits import make_source, make_split
 from nsl_bench.perception import trained_networks
 from nsl_bench.perception.figures import figures
 from nsl_bench.perception.predict import image_digests
-from nsl_bench.run.evaluate import Bench
-from nsl_bench.run.job import plan
+from nsl_bench.run.bench import Bench
+from nsl_bench.run.plan import plan
 
 PAGE = Path(__file__).parents[1] / "docs" / "results" / "processors.md"
 

@@ -41,9 +41,10 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.core.types import Status, Track
 from nsl_bench.learners.environments import entrant
 from nsl_bench.logic.las.adapters.programs import PROGRAMS, find
+from nsl_bench.run.bench import Bench
 from nsl_bench.run.environment import versions
-from nsl_bench.run.evaluate import Bench
-from nsl_bench.run.job import Job, plan
+from nsl_bench.run.job import Job
+from nsl_bench.run.plan import plan
 from nsl_bench.run.record import Record
 from nsl_bench.run.store import Store
 from nsl_bench.run.sweep import Executor, Tally, sweep
@@ -193,18 +194,19 @@ def jobs_of(reference: Reference, contest: Contest) -> Iterator[Job]:
     for network in reference.networks:
         if network == "edl_gen" and contest.name not in EDL_GEN:
             continue
-        yield from plan(
-            contest.task,
-            [reference.learner],
-            dials=list(dict.fromkeys(map(contest.dials, contest.cells_of(reference.track)))),
-            repeats=range(1, contest.repeats + 1),
-            sizes=[contest.size],
-            source=contest.source,
-            network=network,
-            symbolic=symbolic,
-            seed=contest.seed,
-            test_tasks=[contest.test_task],
-        )
+        for pair in dict.fromkeys(map(contest.shift_pair, contest.cells_of(reference.track))):
+            yield from plan(
+                contest.task,
+                [reference.learner],
+                **pair.lists(),
+                repeats=range(1, contest.repeats + 1),
+                sizes=[contest.size],
+                sources=contest.source,
+                networks=network,
+                track="symbolic" if symbolic else "own",
+                seed=contest.seed,
+                test_tasks=[contest.test_task],
+            )
 
 
 def data_of(job: Job) -> tuple[str, float, str, int]:

@@ -22,8 +22,9 @@ import pandas as pd
 
 from nsl_bench.core.metrics import METRICS as REGISTERED
 from nsl_bench.report.structure import draw_structure, over_members, render_structure
-from nsl_bench.run.evaluate import Bench
-from nsl_bench.run.plan import Grid, jobs_of
+from nsl_bench.run.bench import Bench
+from nsl_bench.run.grid import Grid
+from nsl_bench.run.plan import jobs_of
 from nsl_bench.run.store import Store
 from nsl_bench.run.sweep import Executor, sweep
 

@@ -24,8 +24,9 @@ from nsl_bench.core.types import PoolPart
 from nsl_bench.data.splits import make_source
 from nsl_bench.perception.trained_networks import accuracy, trained
 from nsl_bench.report.tables import summarise
-from nsl_bench.run.evaluate import Bench
-from nsl_bench.run.job import Job, plan
+from nsl_bench.run.bench import Bench
+from nsl_bench.run.job import Job
+from nsl_bench.run.plan import plan
 from nsl_bench.run.store import Store
 from nsl_bench.run.sweep import sweep
 
@@ -146,7 +147,7 @@ def decks(place: Place) -> None:
         plan(
             "follow_suit",
             ["ffnsl", "random_forest", "fcn"],
-            source=source,
+            sources=source,
             shifts=["kde_oxygen", "ais_neoclassical_4_color"],
             percents=[0, 20, 40, 60, 80, 90, 100],
             repeats=REPEATS,

@@ -17,8 +17,7 @@ from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.metrics import METRICS
 from nsl_bench.core.tracks import Track
-from nsl_bench.run.dials import Dials
-from nsl_bench.run.job import PROTOCOL
+from nsl_bench.run.job import PROTOCOL, ShiftPair
 
 from .accepted import SUBMISSIONS, check_there
 from .contests import BOARD, Contest, read_contests
@@ -211,7 +210,7 @@ class Board:
                 "track": entry.track,
                 "network": entry.network,
                 "learner": entry.title,
-                **_dials([contest.dials(cell) for cell in shown]),
+                **_shift_columns([contest.shift_pair(cell) for cell in shown]),
                 "shift": [cell.shift for cell in shown],
                 "percent": [cell.percent for cell in shown],
                 "repeat": [cell.repeat for cell in shown],
@@ -221,9 +220,9 @@ class Board:
         return pd.concat(pieces, ignore_index=True) if pieces else pd.DataFrame()
 
 
-def _dials(dials: Sequence[Dials]) -> dict[str, list[Any]]:
+def _shift_columns(pairs: Sequence[ShiftPair]) -> dict[str, list[Any]]:
     """The columns that say how train and test sets are shifted."""
-    return {f.name: [getattr(one, f.name) for one in dials] for f in fields(Dials)}
+    return {f.name: [getattr(one, f.name) for one in pairs] for f in fields(ShiftPair)}
 
 
 def read_board(submissions: Path = SUBMISSIONS, board: Path = BOARD) -> Board:

@@ -21,9 +21,8 @@ from nsl_bench.core.errors import UserError, unknown
 from nsl_bench.core.shift import STANDARD, resolve, short_name
 from nsl_bench.data.splits import make_source
 from nsl_bench.report.published.papers import ffnsl2023
-from nsl_bench.run.dials import Dials
-from nsl_bench.run.job import Job, source_identity
-from nsl_bench.run.structure import member_of
+from nsl_bench.run.job import Job, ShiftPair, source_identity
+from nsl_bench.run.structural_shift import member_of
 
 __all__ = [
     "BOARD",
@@ -150,13 +149,13 @@ class Contest(Declared):
         trained, tested = (job.train_shift, job.train_percent), (job.test_shift, job.test_percent)
         shift, percent = trained if self.setting == "train" else tested
         cell = Cell(shift if percent else STANDARD, float(percent), job.repeat)
-        return cell if cell in self._known and self.dials(cell) == job.dials else None
+        return cell if cell in self._known and self.shift_pair(cell) == job.shift_pair else None
 
-    def dials(self, cell: Cell) -> Dials:
+    def shift_pair(self, cell: Cell) -> ShiftPair:
         """The shifts and shares of a cell's train and test set."""
         shifted, standard = (cell.shift, cell.percent), (STANDARD, 0.0)
         train = standard if self.setting == "test" else shifted
-        return Dials.of(*train, *(standard if self.setting == "train" else shifted))
+        return ShiftPair.of(*train, *(standard if self.setting == "train" else shifted))
 
     @cached_property
     def kept_weights(self) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from nsl_bench.core.errors import UserError
-from nsl_bench.core.types import Track
+from nsl_bench.core.tracks import Track
 
 from .accepted import SUBMISSIONS
 from .contests import BOARD, read_contests

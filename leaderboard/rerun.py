@@ -27,8 +27,9 @@ from nsl_bench.data.splits import make_source
 from nsl_bench.learners.base import About
 from nsl_bench.learners.command import command_of, is_command, version_of_command
 from nsl_bench.logic.guarded.call import guarded
-from nsl_bench.run.evaluate import Bench
-from nsl_bench.run.job import Job, version_of_network
+from nsl_bench.run.bench import Bench
+from nsl_bench.run.job import Job
+from nsl_bench.run.plan import version_of_network
 from nsl_bench.run.record import Record
 from nsl_bench.sandbox.sealing import DataSeed
 

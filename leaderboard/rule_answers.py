@@ -90,7 +90,7 @@ def _judge(
     from nsl_bench.logic.inference.crisp import crisp_labels
     from nsl_bench.logic.las.bias.hypothesis import count_atoms, rules_in
     from nsl_bench.run.agreement import labels_by_tree, tests_on
-    from nsl_bench.run.structure import covering, with_concepts, with_concepts_of
+    from nsl_bench.run.structural_shift import covering, with_concepts, with_concepts_of
 
     named = registry.create("benchmark", benchmark)
     split = symbolic_split(named, "test", next(iter(named.sizes)), number, seed=seed)

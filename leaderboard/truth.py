@@ -17,7 +17,7 @@ from nsl_bench.core.types import BLANK, ConceptSpace, Part, Split
 from nsl_bench.data.content import content_hash
 from nsl_bench.data.splits import make_source, make_split, symbolic_split
 from nsl_bench.run.job import Job
-from nsl_bench.run.structure import covering, with_concepts
+from nsl_bench.run.structural_shift import covering, with_concepts
 
 from .contests import Cell, Contest
 
@@ -128,7 +128,7 @@ def true_concepts(job: Job, contest: Contest, cell: Cell) -> npt.NDArray[np.int1
 def network_sees(job: Job, contest: Contest, cell: Cell) -> npt.NDArray[np.int16]:
     """int16 [n, slots]: the concepts that a run's network predicts for its test images.
 
-    They are those of the run's train or test task, whichever has more (`nsl_bench.run.structure`).
+    They are those of the run's train or test task, whichever has more (`nsl_bench.run.structural_shift`).
     """
     assert job.network is not None
     names = job.tested, job.task, job.source, job.network, job.test_shift

@@ -150,7 +150,7 @@ def materials(top: Path) -> None:
     """Make a folder of each kind."""
     from nsl_bench.data.generate import generate
     from nsl_bench.data.recipe import Recipe
-    from nsl_bench.run.evaluate import Bench
+    from nsl_bench.run.bench import Bench
     from nsl_bench.run.job import plan
     from nsl_bench.run.store import Store
     from nsl_bench.run.sweep import sweep
@@ -159,7 +159,7 @@ def materials(top: Path) -> None:
     shutil.copytree(ROOT / "leaderboard/submissions/ffnsl-on-true-concepts", top / "submission")
     (top / "submission/scores.jsonl.zst").unlink()
     store = Store(top / "results")
-    sweep(plan("sudoku_4x4", ["majority", "ffnsl"], repeats=[1, 2], symbolic=True), store, Bench("cpu"))
+    sweep(plan("sudoku_4x4", ["majority", "ffnsl"], repeats=[1, 2], track="symbolic"), store, Bench("cpu"))
     shutil.copytree(top / "results", top / "compacted")
     Store(top / "compacted").compact()
     recipe = Recipe(

@@ -10,7 +10,7 @@ import pytest
 from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.registry import Spec
-from nsl_bench.run.job import plan
+from nsl_bench.run.plan import plan
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ def test_options_equal_to_their_defaults_drop_out(given: str, expected: str) -> 
 
 def test_an_option_with_its_default_is_no_other_run() -> None:
     given = ["random_forest", "random_forest:trees=100", "random_forest:100"]
-    (job,) = plan("follow_suit", given, symbolic=True)
+    (job,) = plan("follow_suit", given, track="symbolic")
     assert job.learner == "random_forest"
 
 

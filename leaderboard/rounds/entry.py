@@ -15,8 +15,8 @@ from nsl_bench.core.types import Track
 from nsl_bench.learners import task_folders
 from nsl_bench.learners.base import About, InvalidOutput
 from nsl_bench.learners.command import command_of, is_command
+from nsl_bench.run.bench import Bench
 from nsl_bench.run.environment import versions
-from nsl_bench.run.evaluate import Bench
 from nsl_bench.run.exchange import jobs_in
 from nsl_bench.run.job import Job
 from nsl_bench.run.record import Record

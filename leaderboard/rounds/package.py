@@ -26,9 +26,10 @@ from nsl_bench.data.rows import SEQUENCE_COLUMNS, known_columns
 from nsl_bench.data.splits import make_source
 from nsl_bench.learners.base import About
 from nsl_bench.perception.predict import image_digests
-from nsl_bench.run.evaluate import Bench
+from nsl_bench.run.bench import Bench
 from nsl_bench.run.exchange import export, jobs_in
-from nsl_bench.run.job import Job, plan
+from nsl_bench.run.job import Job
+from nsl_bench.run.plan import plan
 from nsl_bench.sandbox.sealing import DataSeed
 
 from ..contests import Cell, Contest
@@ -73,12 +74,12 @@ def jobs_at(
     return plan(
         contest.task,
         [learner],
-        dials=[contest.dials(cell)],
+        **contest.shift_pair(cell).lists(),
         repeats=range(1, contest.repeats + 1),
         sizes=[contest.size],
-        source=contest.source,
-        network=network,
-        symbolic=symbolic,
+        sources=contest.source,
+        networks=network,
+        track="symbolic" if symbolic else "own",
         seed=contest.seed,
         sealed=commitment,
         describe=describe,

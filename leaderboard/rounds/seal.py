@@ -13,7 +13,7 @@ from pathlib import Path
 from nsl_bench.core.declared import quoted
 from nsl_bench.core.errors import UserError, unknown
 from nsl_bench.core.interrupts import uninterrupted
-from nsl_bench.run.evaluate import Bench
+from nsl_bench.run.bench import Bench
 from nsl_bench.sandbox.sealing import DataSeed
 
 from ..contests import Contest

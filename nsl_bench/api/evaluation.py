@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import sys
 import tempfile
+import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import Field, dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nsl_bench.api.results import Results
 from nsl_bench.core import cache, registry
-from nsl_bench.core.errors import UserError
+from nsl_bench.core.declared import checked
+from nsl_bench.core.errors import UserError, did_you_mean
 from nsl_bench.learners.base import About, track_of
-from nsl_bench.run.plan import Grid, jobs_of
+from nsl_bench.run.grid import Grid
+from nsl_bench.run.plan import jobs_of
 from nsl_bench.run.sweep import Executor, Rerun, Tally, sweep, to_do
 from nsl_bench.sandbox.limits import Limits
 
@@ -131,7 +135,7 @@ class Evaluation:
         Raises:
             UserError: the data or the network of a run cannot be created.
         """
-        from nsl_bench.run.evaluate import Bench
+        from nsl_bench.run.bench import Bench
         from nsl_bench.sandbox.building import prepared
 
         options = self.options
@@ -158,31 +162,51 @@ class Evaluation:
         return told
 
 
+_NOT_BY_NAME = ("benchmark", "learners", "track")
+"""Fields of a grid for which `evaluate` has the arguments `tasks`, `learners` and `symbolic`."""
+
+
+def _grid_arguments() -> dict[str, Field[Any]]:
+    """The other fields, by the argument that stands for each."""
+    asked = (one for one in fields(Grid) if one.name not in _NOT_BY_NAME)
+    return {one.metadata["flags"][0].removeprefix("--").replace("-", "_"): one for one in asked}
+
+
+def _with_grid_arguments(function: Callable[..., Results]) -> Callable[..., Results]:
+    """Put the fields of a grid into the signature and the docstring of a function that takes them by name."""
+    signature = inspect.signature(function)
+    parameters = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    lines = []
+    for name, one in _grid_arguments().items():
+        default: Any = one.default
+        meaning = one.metadata["meaning"]
+        if name == "repeats":
+            default, meaning = len(default), "Number of train splits, or which ones, counted from 1."
+        elif isinstance(default, tuple) and len(default) == 1:
+            default = default[0]
+        parameters.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default))
+        meaning = re.sub(r"--([a-z-]+)", lambda flag: f"`{flag[1].replace('-', '_')}`", meaning)
+        text = f"{name}: {meaning[0].lower()}{meaning[1:]}"
+        lines.append(textwrap.fill(text, 102, subsequent_indent="    "))
+    function.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    described = textwrap.indent("\n".join(lines), " " * 8)
+    function.__doc__ = (function.__doc__ or "").replace("        grid: those of a grid.", described)
+    return function
+
+
+@_with_grid_arguments
 def evaluate(
     learners: Any,
     tasks: str | Sequence[str],
     *,
-    shift: str | Sequence[str] = "standard",
-    shares: float | Iterable[float] = (0,),
-    train_shift: str | Sequence[str] = (),
-    train_shares: float | Iterable[float] = (),
-    test_shift: str | Sequence[str] = (),
-    test_shares: float | Iterable[float] = (),
-    preset: str = "",
-    test_task: str | Sequence[str] = (),
-    repeats: int | Iterable[int] = 5,
-    size: str | Sequence[str] = "small",
-    source: str | Sequence[str] = (),
-    network: str | Sequence[str] = "softmax",
-    network_seeds: Iterable[int] = (),
-    learner_seeds: Iterable[int] = (0,),
     symbolic: bool = False,
-    seed: int = 0,
-    splits: str | Path | None = None,
     out: str | Path | None = None,
     options: Options | None = None,
+    **grid: Any,
 ) -> Results:
     """Score learners on tasks, at several shares of shifted examples.
+
+    An argument that takes several values also takes one: ``shift="noir"``, ``shares=[0, 50, 90]``.
 
     Args:
         learners: one or several of: a name (``"ffnsl"``, ``"random_forest:trees=50"``), a file or module and
@@ -190,27 +214,11 @@ def evaluate(
             mapping gives them display names. Names, files and importable classes run in a sandbox. Objects
             and classes defined in a notebook run in this process.
         tasks: one or several task names (`nsl_bench.list_tasks`).
-        shift: shifts of train and test images, as short names or specs.
-        shares: shares of shifted examples in both train and test set, 0..100.
-        train_shift, test_shift: shifts of one set only, instead of `shift`.
-        train_shares, test_shares: shares of one set only, instead of `shares`; all pairs are run.
-        preset: sets shares of 0 to 100 % in steps of 10: ``"shift"`` (train and test set alike),
-            ``"run-time-shift"`` (test set only) or ``"train-shift"``. Without `shift`, the task's first one.
-            Or sets the test tasks, by a name of the task's ``test_presets``.
-        test_task: tasks of the same family to test on, e.g. ``"sudoku_9x9"`` for ``"sudoku_4x4"``; the task
-            itself by default.
-        repeats: number of train splits, or which ones, counted from 1.
-        size: size of the train splits.
-        source: image sources; the task's embedded one by default.
-        network: perception networks.
-        network_seeds: seeds of each network; the network's own by default.
-        learner_seeds: seeds of each learner, counted from 0.
         symbolic: give learners true concepts instead of network predictions.
-        seed: seed of the data, from which learners' seeds are derived.
-        splits: folder of existing splits to use instead of generating them.
         out: results folder; only missing runs are done. By default a temporary folder that is deleted with
             the returned results.
         options: limits, device and parallelism.
+        grid: those of a grid.
 
     Returns:
         The results of these runs. Failed runs count as majority-class predictions and are listed on standard
@@ -220,53 +228,65 @@ def evaluate(
         UserError: an unknown name, an option out of range, or a learner that cannot be created.
     """
     names, own, shown = _named(learners)
+    values = _grid_values(grid)
     temporary = tempfile.TemporaryDirectory(prefix="nsl-bench-results-") if out is None else None
     folder = Path(out) if out is not None else Path(temporary.name if temporary else "")
+    track = "symbolic" if symbolic else "own"
     grids = [
-        Grid(
-            benchmark=task,
-            learners=tuple(names),
-            shifts=_texts(shift),
-            percents=_numbers(shares),
-            train_shifts=_texts(train_shift),
-            train_percents=_numbers(train_shares),
-            test_shifts=_texts(test_shift),
-            test_percents=_numbers(test_shares),
-            preset=preset,
-            test_tasks=_texts(test_task),
-            sizes=_texts(size),
-            repeats=_repeats(repeats),
-            sources=_texts(source),
-            networks=_texts(network),
-            network_seeds=tuple(network_seeds),
-            learner_draws=tuple(learner_seeds),
-            track="symbolic" if symbolic else "own",
-            seed=seed,
-            splits="" if splits is None else str(splits),
-        )
-        for task in _texts(tasks)
+        _checked_grid({"benchmark": task, "learners": names, "track": track, **values})
+        for task in ([tasks] if isinstance(tasks, str) else tasks)
     ]
     evaluation = Evaluation(grids, folder, options or Options(), own)
     evaluation.run(_say)
-    found = Results(folder, names=shown)
-    found.keep(frozenset(job.key() for job in evaluation.jobs), temporary)
-    return found
+    results = Results(folder, names=shown)
+    results.keep(frozenset(job.key() for job in evaluation.jobs), temporary)
+    return results
 
 
 def _say(record: Record) -> None:
     print(f"{record.status}: {record.job}: {record.message}", file=sys.stderr)
 
 
-def _texts(value: str | Sequence[str]) -> tuple[str, ...]:
-    return (value,) if isinstance(value, str) else tuple(value)
+def _grid_values(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a grid that arguments ask for.
+
+    Raises:
+        UserError: an unknown argument, or a wrong value.
+    """
+    arguments = _grid_arguments()
+    values: dict[str, Any] = {}
+    for name, value in given.items():
+        if name not in arguments:
+            raise UserError(f"evaluate has no argument '{name}'.{did_you_mean(name, arguments)}")
+        default = arguments[name].default
+        if value is None or value == default:
+            continue
+        if name == "repeats":
+            value = _repeats(value)
+        elif name == "splits":
+            value = str(value)
+        elif isinstance(default, tuple):
+            value = (value,) if isinstance(value, str | int | float) else tuple(value)
+            if name.endswith("shares"):
+                _check_shares(value)
+        values[arguments[name].name] = value
+    return values
 
 
-def _numbers(value: float | Iterable[float]) -> tuple[float, ...]:
-    several = (value,) if isinstance(value, int | float) else tuple(value)
-    for share in several:
+def _checked_grid(values: Mapping[str, Any]) -> Grid:
+    """A grid of values, whose faults are told by the names of the arguments."""
+    try:
+        return checked(Grid, values)
+    except UserError as error:
+        field_name, rest = re.fullmatch(r"(\w+)(.*)", str(error), re.DOTALL).groups()  # type: ignore[union-attr]
+        argument = {one.name: name for name, one in _grid_arguments().items()}.get(field_name, field_name)
+        raise UserError(f"{argument}{rest}") from None
+
+
+def _check_shares(values: Iterable[Any]) -> None:
+    for share in values:
         if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 100:
             raise UserError(f"shares must be numbers between 0 and 100; got {share!r}.")
-    return several
 
 
 def _repeats(value: int | Iterable[int]) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from nsl_bench.api.evaluation import Evaluation, Options
 from nsl_bench.api.results import Results
 from nsl_bench.core.errors import UserError
-from nsl_bench.run.plan import Grid
+from nsl_bench.run.grid import Grid
 from nsl_bench.run.record import Record
 
 __all__ = ["GRIDS", "MainJob", "run_main_job"]

@@ -69,7 +69,7 @@ def export(
     Then run `nsl-bench score`.
     """
     from nsl_bench.learners.base import About
-    from nsl_bench.run.evaluate import Bench
+    from nsl_bench.run.bench import Bench
     from nsl_bench.run.exchange import export as write
     from nsl_bench.run.plan import jobs_of
 
@@ -99,7 +99,7 @@ def score(folder: Path, name: str | None, data_seed: DataSeed | None, device: st
     """
     from nsl_bench.cli.running import say
     from nsl_bench.learners.folder_formats import ANSWERS
-    from nsl_bench.run.evaluate import Bench
+    from nsl_bench.run.bench import Bench
     from nsl_bench.run.exchange import jobs_in
     from nsl_bench.run.exchange import score as scored
     from nsl_bench.run.store import Store

@@ -66,7 +66,7 @@ def command(
     """
     from nsl_bench.report.published.pages import summary, write_report
     from nsl_bench.report.published.reproduce import PRESETS, TASKS, compare, grid
-    from nsl_bench.run.evaluate import Bench
+    from nsl_bench.run.bench import Bench
     from nsl_bench.run.store import Store
     from nsl_bench.run.sweep import Executor, sweep
 

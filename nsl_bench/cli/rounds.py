@@ -186,7 +186,7 @@ def run_entry(round_name: str, out: Path, board: Path | None, **options: Any) ->
     from nsl_bench.leaderboard.rounds.entry import Learner, run_learner
     from nsl_bench.leaderboard.rounds.model import folder_of, read_round
     from nsl_bench.learners.command import spec_of
-    from nsl_bench.run.evaluate import Bench
+    from nsl_bench.run.bench import Bench
     from nsl_bench.run.store import Store
     from nsl_bench.run.sweep import Executor
     from nsl_bench.sandbox.host import about
@@ -387,7 +387,7 @@ def rerun(
     from nsl_bench.leaderboard.contests import read_contests
     from nsl_bench.leaderboard.rerun import Sample, again, write_again
     from nsl_bench.leaderboard.rounds.model import read_rounds
-    from nsl_bench.run.evaluate import Bench
+    from nsl_bench.run.bench import Bench
     from nsl_bench.sandbox.host import about
 
     limits = limits_of(options, [submission, ACCEPTED])

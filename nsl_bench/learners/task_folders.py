@@ -12,7 +12,7 @@
                       for each slot and concept the facts that hold if the slot shows the concept
                       (``facts``, ``problog_facts``)
 ``background.lp``     background knowledge, ASP (not for the track ``end_to_end``)
-``test_background.lp``  that of the test task, where it is another one (`nsl_bench.run.structure`)
+``test_background.lp``  that of the test task, where it is another one (`nsl_bench.run.structural_shift`)
 ``bias.las``          language bias, mode declarations (not for the track ``end_to_end``)
 ====================  ======================================================================
 

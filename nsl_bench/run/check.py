@@ -24,9 +24,9 @@ from nsl_bench.learners.base import (
 )
 from nsl_bench.learners.command import is_command
 from nsl_bench.learners.view import View
-from nsl_bench.run.evaluate import Bench, check_true_rule
-from nsl_bench.run.job import plan
-from nsl_bench.run.mock import MOCKS, mock_views
+from nsl_bench.run.bench import Bench, check_true_rule
+from nsl_bench.run.mock_tasks import MOCKS, mock_views
+from nsl_bench.run.plan import plan
 from nsl_bench.sandbox.command import CommandLearner
 from nsl_bench.sandbox.host import IsolatedLearner
 from nsl_bench.sandbox.limits import Failure, Limits

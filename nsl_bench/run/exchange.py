@@ -12,7 +12,7 @@ from nsl_bench.learners import task_folders
 from nsl_bench.learners.d2k import learning_task
 from nsl_bench.learners.folder_formats import Format
 from nsl_bench.learners.view import View
-from nsl_bench.run.evaluate import Bench, Outcome
+from nsl_bench.run.bench import Bench, Outcome
 from nsl_bench.run.job import Job
 from nsl_bench.sandbox.command import FolderLearner
 from nsl_bench.sandbox.limits import Limits
@@ -58,7 +58,7 @@ def _as_las(train: View) -> str:
 def _name(job: Job) -> str:
     """A folder's name: readable, and one for each job."""
     tasks = [job.benchmark, *([job.test_task] if job.test_task else [])]
-    words = "-".join([*tasks, str(job.dials), job.size, str(job.repeat), job.key()[:8]])
+    words = "-".join([*tasks, str(job.shift_pair), job.size, str(job.repeat), job.key()[:8]])
     return "".join(c if c.isalnum() or c in "-_." else "_" for c in words)
 
 

@@ -2,34 +2,19 @@
 
 from __future__ import annotations
 
-import itertools
 import re
-from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 from nsl_bench.core import cache, registry
-from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.declared import Is, Written, checked
-from nsl_bench.core.errors import UserError
 from nsl_bench.core.seeding import stable_hash
-from nsl_bench.core.shift import STANDARD, resolve, short_name
-from nsl_bench.core.source import ImageSource
+from nsl_bench.core.shift import STANDARD
 from nsl_bench.core.types import Track
-from nsl_bench.data.splits import make_source
-from nsl_bench.learners.base import About, describe_here, version_of
-from nsl_bench.learners.command import command_of, is_command, version_of_command
-from nsl_bench.run.dials import Dials, combinations
-from nsl_bench.run.structure import member_of
+from nsl_bench.data.splits import check_percent
 
-__all__ = [
-    "PROTOCOL",
-    "Job",
-    "plan",
-    "source_identity",
-    "splits_fingerprint",
-]
+__all__ = ["PROTOCOL", "TEST_TASK", "Job", "ShiftPair", "source_identity", "splits_fingerprint"]
 
 PROTOCOL = 3
 """Version of how runs are made and measured. Runs of different versions are not compared.
@@ -47,10 +32,77 @@ def _is_commitment(text: str) -> bool:
     return not text or re.fullmatch("[0-9a-f]{64}", text) is not None
 
 
-_TEST_TASK = ("test_task", "test_task_version", "test_source_fingerprint")
+TEST_TASK = ("test_task", "test_task_version", "test_source_fingerprint")
 """Fields that count only where the test task is another one."""
 
 _SHARE = Annotated[float, Is("a number between 0 and 100", least=0, most=100)]
+
+
+@dataclass(frozen=True, order=True)
+class ShiftPair:
+    """How a run's train set and its test set are shifted: for each, a shift and a share of shifted examples.
+
+    A *curve* is a set of runs that differ in one share. If both sets have the same shift and share, the curve
+    has the shift's name, as in the FFNSL paper. ``"test: noir"`` means standard train images and shifted test
+    images, as in WILDS; ``"train: noir"`` is the reverse.
+
+    Attributes:
+        train_shift: name or spec of the train set's shift; ``"standard"`` at 0 %.
+        train_percent: share of shifted train examples, 0..100.
+        test_shift: name or spec of the test set's shift; ``"standard"`` at 0 %.
+        test_percent: share of shifted test examples, 0..100.
+    """
+
+    train_shift: str = STANDARD
+    train_percent: float = 0.0
+    test_shift: str = STANDARD
+    test_percent: float = 0.0
+
+    @classmethod
+    def of(cls, train_shift: str, train_percent: float, test_shift: str, test_percent: float) -> ShiftPair:
+        """The pair of two shifts and shares; a set with share 0 gets the shift ``"standard"``.
+
+        Raises:
+            UserError: a share outside 0..100.
+        """
+        train, test = (
+            (shift, float(percent)) if check_percent(percent) and shift != STANDARD else (STANDARD, 0.0)
+            for shift, percent in ((train_shift, train_percent), (test_shift, test_percent))
+        )
+        return cls(*train, *test)
+
+    def lists(self) -> dict[str, tuple[Any, ...]]:
+        """The fields of a grid that has this pair alone."""
+        return {f"{name}s": (value,) for name, value in asdict(self).items()}
+
+    @property
+    def curve(self) -> str:
+        """The name of the curve that this pair belongs to."""
+        train, test = (self.train_shift, self.train_percent), (self.test_shift, self.test_percent)
+        if train == test:
+            return self.train_shift
+        if not self.train_percent:
+            return f"test: {self.test_shift}"
+        if not self.test_percent:
+            return f"train: {self.train_shift}"
+        if self.train_percent == self.test_percent:
+            return f"{self.train_shift} -> {self.test_shift}"
+        return f"{self.train_shift} {self.train_percent:g} % -> {self.test_shift}"
+
+    @property
+    def percent(self) -> float:
+        """The share that varies along the curve."""
+        return self.test_percent or self.train_percent
+
+    def __str__(self) -> str:
+        train, test = (
+            f"{shift} {percent:g} %" if percent else STANDARD
+            for shift, percent in (
+                (self.train_shift, self.train_percent),
+                (self.test_shift, self.test_percent),
+            )
+        )
+        return train if train == test else f"{train} -> {test}"
 
 
 @dataclass(frozen=True)
@@ -124,23 +176,23 @@ class Job(Written):
         return registry.pinned(self.test_task, self.test_task_version) if self.test_task else self.task
 
     @property
-    def dials(self) -> Dials:
+    def shift_pair(self) -> ShiftPair:
         """The shifts and shares of the train and the test set."""
-        return Dials(self.train_shift, self.train_percent, self.test_shift, self.test_percent)
+        return ShiftPair(self.train_shift, self.train_percent, self.test_shift, self.test_percent)
 
     @property
     def shift(self) -> str:
-        """The name of the curve that the run belongs to (`Dials.curve`)."""
-        return self.dials.curve
+        """The name of the curve that the run belongs to (`ShiftPair.curve`)."""
+        return self.shift_pair.curve
 
     @property
     def percent(self) -> float:
         """The run's share of shifted examples on its curve, 0..100."""
-        return self.dials.percent
+        return self.shift_pair.percent
 
     def identity(self) -> dict[str, Any]:
         """All values that determine the run's result; paths of folders and the release do not."""
-        without = _OUTSIDE if self.test_task else (*_OUTSIDE, *_TEST_TASK)
+        without = _OUTSIDE if self.test_task else (*_OUTSIDE, *TEST_TASK)
         told = {name: value for name, value in asdict(self).items() if name not in without}
         return {**told, "source": source_identity(self.source)}
 
@@ -172,152 +224,13 @@ class Job(Written):
 
     def __str__(self) -> str:
         task = f"{self.benchmark} -> {self.test_task}" if self.test_task else self.benchmark
-        return f"{task} {self.learner} {self.dials} {self.size} {self.repeat}"
+        return f"{task} {self.learner} {self.shift_pair} {self.size} {self.repeat}"
 
 
 def source_identity(source: str) -> str:
     """An image source's spec without paths, because its pixels have a fingerprint."""
     spec = registry.Spec.parse(source)
     return str(replace(spec, args=()))
-
-
-def plan(
-    benchmark: str,
-    learners: Sequence[str],
-    *,
-    shifts: Sequence[str] = (STANDARD,),
-    percents: Sequence[float] = (0,),
-    dials: Sequence[Dials] | None = None,
-    repeats: Sequence[int] = (1,),
-    sizes: Sequence[str] = ("small",),
-    source: str | None = None,
-    network: str = "softmax",
-    symbolic: bool = False,
-    seed: int = 0,
-    draws: Sequence[int] = (0,),
-    splits: Path | None = None,
-    sealed: str = "",
-    describe: Callable[[str], About] | None = None,
-    test_tasks: Sequence[str] = ("",),
-) -> list[Job]:
-    """Make the jobs of every combination, each once. Every name is looked up before anything runs.
-
-    Args:
-        benchmark: the task.
-        learners: specs of the learners.
-        shifts: names or specs of shifts, for both train and test set.
-        percents: shares of shifted examples in both sets, 0..100.
-        dials: shifts and shares of train and test sets, instead of `shifts` and `percents`.
-        repeats: numbers of the train splits, from 1.
-        sizes: sizes of the train splits.
-        source: image source; the task's default if None.
-        network: perception network.
-        symbolic: give true concepts to learners of the `pretrained` track, as in the `symbolic` track.
-        seed: seed of the data.
-        draws: numbers of the learners' seeds, from 0.
-        splits: folder of splits to use instead of generated ones.
-        sealed: commitment of a secret seed of the data.
-        describe: function from a learner's spec to its track and version; by default it asks the learner in
-            this process.
-        test_tasks: members of the task's family to test on; empty for the task itself.
-
-    Raises:
-        UserError: an unknown name, a share out of range, more train splits than the task has folds, a test
-            task that is not in the family, or a folder of splits together with a secret seed or another test
-            task.
-    """
-    if sealed and splits is not None:
-        raise UserError(f"The splits in {splits} are fixed, so a secret data seed does not apply to them.")
-    task: Benchmark = registry.create("benchmark", benchmark)
-    images = make_source(task, source)
-    for shift in shifts:
-        resolve(shift, task, images)
-    tested = dict.fromkeys(_tested(task, spec, source, shifts, splits) for spec in test_tasks)
-    asked = combinations(shifts, percents) if dials is None else dials
-    named = dict.fromkeys(_named(one, task, images) for one in asked)
-    for size in sizes:
-        task.size(size)
-    if splits is None and task.own_tests:
-        task.for_split(max(repeats, default=1), seed)
-    network_version = version_of_network(network, images)
-    describe = describe or describe_here
-    learners = list(dict.fromkeys(map(registry.canonical, learners)))
-    about = {
-        learner: About(command_of(learner)[0], version_of_command(learner))
-        if is_command(learner)
-        else describe(learner)
-        for learner in learners
-    }
-    fingerprint = "" if splits is None else _checked(splits, task, sizes, repeats)
-    jobs = {}
-    every = itertools.product(sizes, repeats, named, learners, draws, tested)
-    for size, repeat, one, learner, draw, place in every:
-        own = about[learner].track
-        track: Track = "symbolic" if symbolic and own == "pretrained" else own
-        job = Job(
-            benchmark=task.spec,
-            benchmark_version=task.version,
-            source=source or task.sources[0],
-            source_fingerprint=images.fingerprint(),
-            **asdict(one),
-            size=size,
-            repeat=repeat,
-            learner=learner,
-            track=track,
-            network=network if track == "pretrained" else None,
-            seed=seed,
-            splits=None if splits is None else str(splits),
-            splits_fingerprint=fingerprint,
-            learner_version=about[learner].version,
-            network_version=network_version if track == "pretrained" else "",
-            sealed=sealed,
-            learner_draw=draw,
-            protocol=PROTOCOL,
-            **dict(zip(_TEST_TASK, place, strict=True)),
-        )
-        jobs[job.key()] = job
-    return list(jobs.values())
-
-
-def version_of_network(network: str, images: ImageSource) -> str:
-    """The version of the installed network of a spec for a source's images."""
-    factory = registry.factory("network", registry.Spec.parse(network).name)
-    version_for = getattr(factory, "version_for", None)
-    version = None if version_for is None else version_for(images.shape)
-    return version_of(factory, network, "network", version)
-
-
-def _tested(
-    task: Benchmark, spec: str, source: str | None, shifts: Sequence[str], splits: Path | None
-) -> tuple[str, str, str]:
-    """The fields of a job that say which task it is tested on; empty for its own."""
-    other = member_of(task, spec) if spec else task
-    if other is task:
-        return "", "", ""
-    if splits is not None:
-        raise UserError(f"The splits in {splits} are those of {task.name}; leave out the test task {spec}.")
-    own = make_source(other, source or task.sources[0])
-    for shift in shifts:
-        resolve(shift, other, own)
-    return other.spec, other.version, own.fingerprint()
-
-
-def _named(dials: Dials, task: Benchmark, source: ImageSource) -> Dials:
-    """The same with the shifts' short names."""
-    train, test = (
-        short_name(resolve(shift, task, source), task, source)
-        for shift in (dials.train_shift, dials.test_shift)
-    )
-    return Dials.of(train, dials.train_percent, test, dials.test_percent)
-
-
-def _checked(folder: Path, task: Benchmark, sizes: Sequence[str], repeats: Sequence[int]) -> str:
-    """The fingerprint of a folder all of whose splits can be read, so that no run finds a fault in them."""
-    for size, repeat in itertools.product(sizes, repeats):
-        task.read(folder, "train", size, repeat)
-    for size in sizes:
-        task.read(folder, "test", size, repeats[0])
-    return splits_fingerprint(folder)
 
 
 def splits_fingerprint(folder: Path) -> str:

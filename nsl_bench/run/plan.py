@@ -1,4 +1,4 @@
-"""Plans: grids of runs, from the command line or from a TOML file.
+"""Plans: the jobs of grids of runs, from the command line, from Python or from a TOML file.
 
 A plan file has one or several grids. A grid is every combination of its lists::
 
@@ -14,166 +14,270 @@ Missing keys have the defaults of the command line.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+import itertools
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, fields, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any
 
 from nsl_bench.core import registry
-from nsl_bench.core.declared import Declared, Is, checked, read_toml
-from nsl_bench.core.errors import UserError
-from nsl_bench.core.shift import STANDARD
-from nsl_bench.learners.base import About
-from nsl_bench.run.dials import Dials, combinations
-from nsl_bench.run.job import Job, plan
-from nsl_bench.run.presets import first_shift, preset_of
+from nsl_bench.core.benchmark import Benchmark
+from nsl_bench.core.declared import checked, read_toml
+from nsl_bench.core.errors import UserError, unknown
+from nsl_bench.core.shift import STANDARD, named_shifts, resolve, short_name
+from nsl_bench.core.source import ImageSource
+from nsl_bench.core.types import Track
+from nsl_bench.data.splits import check_percent, make_source
+from nsl_bench.learners.base import About, describe_here, version_of
+from nsl_bench.learners.command import command_of, is_command, version_of_command
+from nsl_bench.run.grid import Grid
+from nsl_bench.run.job import PROTOCOL, TEST_TASK, Job, ShiftPair, splits_fingerprint
+from nsl_bench.run.structural_shift import member_of
 
-__all__ = ["Grid", "jobs_of", "read", "write"]
+__all__ = ["PRESETS", "jobs_of", "plan", "read", "shift_pairs", "version_of_network", "write"]
 
-_SHARE = Annotated[float, Is("a number between 0 and 100", least=0, most=100)]
-_REPEAT = Annotated[int, Is("a whole number of 1 or more", least=1)]
-_NATURAL = Annotated[int, Is("a whole number of 0 or more", least=0)]
-_NATURALS = Is("a list of whole numbers of 0 or more", shortest=1)
-_TEXTS = Is("a list of at least one string", shortest=1)
-_SHARES = Is("a list of numbers between 0 and 100", shortest=1)
+Describe = Callable[[str], About]
+"""A function from a learner's spec to its track and version."""
+
+_TENTHS = tuple(float(share) for share in range(0, 101, 10))
 
 
-@dataclass(frozen=True)
-class Grid(Declared):
-    """A grid of runs: every combination of some lists.
+PRESETS: Mapping[str, Mapping[str, tuple[float, ...]]] = {
+    "shift": {"percents": _TENTHS},
+    "run-time-shift": {"test_percents": _TENTHS},
+    "train-shift": {"train_percents": _TENTHS},
+}
+"""The shares that a preset sets. Tasks have presets of test tasks besides (`Benchmark.test_presets`)."""
 
-    Attributes:
+
+def plan(
+    benchmark: str,
+    learners: Sequence[str],
+    *,
+    describe: Describe | None = None,
+    sealed: str = "",
+    **lists: Any,
+) -> list[Job]:
+    """The jobs of one grid, with the first train split alone unless `repeats` says otherwise.
+
+    Args:
         benchmark: the task.
         learners: specs of the learners.
-        shifts: short names or specs of shifts of both train and test images.
-        percents: shares of shifted examples in both train and test set, 0..100.
-        train_shifts: shifts of the train images, instead of `shifts`.
-        train_percents: shares of shifted train examples; each is combined with each of `test_percents`.
-        test_shifts: shifts of the test images, instead of `shifts`.
-        test_percents: shares of shifted test examples.
-        sizes: sizes of the train splits.
-        repeats: numbers of the train splits, from 1.
-        sources: image sources; if empty, the task's default.
-        networks: perception networks.
-        network_seeds: seeds of each network, its option ``seed``; if empty, the network's own.
-        learner_draws: numbers of the learners' seeds, from 0.
-        track: ``"symbolic"`` gives true concepts to learners of the `pretrained` track.
-        seed: seed of the data, from which learners' seeds are derived.
-        splits: folder of splits to use instead of generated ones; empty for none.
-        preset: name of a preset (`nsl_bench.run.presets`) that sets the shares; empty for none. If no
-            shift is named, it uses the task's first one.
-        test_tasks: members of the task's family to test on; if empty, the task itself.
+        describe, sealed: as in `jobs_of`.
+        lists: other fields of `Grid`; a list may be a single text, and empty or None for its default.
+
+    Raises:
+        UserError: as `jobs_of`.
     """
+    given = {"repeats": (1,), **{name: value for name, value in lists.items() if value not in (None, ())}}
+    plain = {name: str(value) if isinstance(value, Path) else value for name, value in given.items()}
+    single = {f.name for f in fields(Grid) if not isinstance(f.default, tuple)}
+    values: dict[str, Any] = {
+        name: value if name in single else (value,) if isinstance(value, str) else tuple(value)
+        for name, value in plain.items()
+    }
+    return jobs_of([Grid(benchmark, tuple(learners), **values)], describe, sealed)
 
-    benchmark: str
-    learners: Annotated[tuple[str, ...], _TEXTS]
-    shifts: Annotated[tuple[str, ...], _TEXTS] = ("standard",)
-    percents: Annotated[tuple[_SHARE, ...], _SHARES] = (0,)
-    train_shifts: Annotated[tuple[str, ...], _TEXTS] = ()
-    train_percents: Annotated[tuple[_SHARE, ...], _SHARES] = ()
-    test_shifts: Annotated[tuple[str, ...], _TEXTS] = ()
-    test_percents: Annotated[tuple[_SHARE, ...], _SHARES] = ()
-    sizes: Annotated[tuple[str, ...], _TEXTS] = ("small",)
-    repeats: Annotated[tuple[_REPEAT, ...], Is("a list of whole numbers of 1 or more", shortest=1)] = (
-        1,
-        2,
-        3,
-        4,
-        5,
-    )
-    sources: Annotated[tuple[str, ...], _TEXTS] = ()
-    networks: Annotated[tuple[str, ...], _TEXTS] = ("softmax",)
-    network_seeds: Annotated[tuple[_NATURAL, ...], _NATURALS] = ()
-    learner_draws: Annotated[tuple[_NATURAL, ...], _NATURALS] = (0,)
-    track: Annotated[Literal["own", "symbolic"], Is('"own" or "symbolic"')] = "own"
-    seed: Annotated[int, Is("a whole number of 64 bits", least=-(2**63), most=2**63 - 1)] = 0
-    splits: str = ""
-    preset: str = ""
-    test_tasks: Annotated[tuple[str, ...], _TEXTS] = ()
 
-    def jobs(self, describe: Callable[[str], About] | None = None, sealed: str = "") -> list[Job]:
-        """The grid's jobs, made by `nsl_bench.run.job.plan`.
+def jobs_of(grids: Sequence[Grid], describe: Describe | None = None, sealed: str = "") -> list[Job]:
+    """The jobs of all grids, each once. Every name is looked up before anything runs.
 
-        Args:
-            describe: function from a learner's spec to its track and version.
-            sealed: commitment of a secret seed of the data.
+    Args:
+        grids: the grids.
+        describe: function from a learner's spec to its track and version; by default it asks the learner in
+            this process.
+        sealed: commitment of a secret seed of the data.
 
-        Raises:
-            UserError: an unknown name, or a share out of range.
-        """
-        return [
-            job
-            for source in self.sources or (None,)
-            for grid in (self._by_preset(source),)
-            for network in self._seeded_networks()
-            for job in plan(
-                self.benchmark,
-                self.learners,
-                shifts=(*grid.shifts, *grid.train_shifts, *grid.test_shifts),
-                dials=grid.dials(),
-                repeats=self.repeats,
-                sizes=self.sizes,
-                source=source,
-                network=network,
-                symbolic=self.track == "symbolic",
-                seed=self.seed,
-                draws=self.learner_draws,
-                splits=Path(self.splits) if self.splits else None,
-                sealed=sealed,
-                describe=describe,
-                test_tasks=grid.test_tasks or ("",),
+    Raises:
+        UserError: an unknown name, a share out of range, more train splits than the task has folds, a test
+            task that is not in the family, or a folder of splits together with a secret seed or another test
+            task.
+    """
+    jobs = {}
+    for grid in grids:
+        if sealed and grid.splits:
+            raise UserError(
+                f"The splits in {grid.splits} are fixed, so a secret data seed does not apply to them."
             )
-        ]
+        task: Benchmark = registry.create("benchmark", grid.benchmark)
+        for source in grid.sources or (task.sources[0],):
+            images = make_source(task, source)
+            for job in _jobs_on(_by_preset(grid, task, images), task, source, images, describe, sealed):
+                jobs[job.key()] = job
+    return list(jobs.values())
 
-    def dials(self) -> list[Dials]:
-        """How train and test sets are shifted.
 
-        Raises:
-            UserError: a percentage out of range, or one without a shift.
-        """
-        return combinations(
-            self.shifts,
-            self.percents,
-            train_shifts=self.train_shifts,
-            train_percents=self.train_percents,
-            test_shifts=self.test_shifts,
-            test_percents=self.test_percents,
+def _jobs_on(
+    grid: Grid, task: Benchmark, source: str, images: ImageSource, describe: Describe | None, sealed: str
+) -> Iterator[Job]:
+    """The jobs of a grid on one image source."""
+    for shift in (*grid.shifts, *grid.train_shifts, *grid.test_shifts):
+        resolve(shift, task, images)
+    tested = dict.fromkeys(_tested(task, spec, source, grid) for spec in grid.test_tasks or ("",))
+    named = dict.fromkeys(_named(pair, task, images) for pair in shift_pairs(grid))
+    for size in grid.sizes:
+        task.size(size)
+    if not grid.splits and task.own_tests:
+        task.for_split(max(grid.repeats, default=1), grid.seed)
+    versions = {network: version_of_network(network, images) for network in _seeded_networks(grid)}
+    learners = _described(grid.learners, describe or describe_here)
+    fingerprint = _checked_splits(Path(grid.splits), task, grid) if grid.splits else ""
+    for network, version in versions.items():
+        every = itertools.product(
+            grid.sizes, grid.repeats, named, learners.items(), grid.learner_draws, tested
         )
+        for size, repeat, pair, (learner, about), draw, test in every:
+            symbolic = grid.track == "symbolic" and about.track == "pretrained"
+            track: Track = "symbolic" if symbolic else about.track
+            yield Job(
+                benchmark=task.spec,
+                benchmark_version=task.version,
+                source=source,
+                source_fingerprint=images.fingerprint(),
+                **asdict(pair),
+                size=size,
+                repeat=repeat,
+                learner=learner,
+                track=track,
+                network=network if track == "pretrained" else None,
+                seed=grid.seed,
+                splits=grid.splits or None,
+                splits_fingerprint=fingerprint,
+                learner_version=about.version,
+                network_version=version if track == "pretrained" else "",
+                sealed=sealed,
+                learner_draw=draw,
+                protocol=PROTOCOL,
+                **dict(zip(TEST_TASK, test, strict=True)),
+            )
 
-    def _by_preset(self, source: str | None) -> Grid:
-        """The grid with the shares or test tasks of its preset, on an image source."""
-        if not self.preset:
-            return self
-        shares = (self.percents, self.train_percents, self.test_percents)
-        preset = preset_of(self.preset, self.benchmark, self.test_tasks, *shares)
-        if preset.test_tasks:
-            return replace(self, test_tasks=preset.test_tasks, preset="")
-        named = {*self.shifts, *self.train_shifts, *self.test_shifts} != {STANDARD}
-        return replace(
-            self,
-            shifts=self.shifts if named else (first_shift(self.benchmark, source),),
-            percents=preset.percents or (0,),
-            train_percents=preset.train_percents,
-            test_percents=preset.test_percents,
-            preset="",
+
+def _by_preset(grid: Grid, task: Benchmark, images: ImageSource) -> Grid:
+    """The grid with the shares or test tasks of its preset, on an image source."""
+    if not grid.preset:
+        return grid
+    if grid.preset in task.test_presets:
+        if grid.test_tasks:
+            raise UserError(
+                f"The preset {grid.preset} of {task.name} sets the test tasks; leave out --test-task."
+            )
+        return replace(grid, test_tasks=task.test_presets[grid.preset], preset="")
+    if grid.preset not in PRESETS:
+        raise unknown("preset", grid.preset, [*PRESETS, *task.test_presets])
+    if any(map(any, (grid.percents, grid.train_percents, grid.test_percents))):
+        raise UserError(
+            f"The preset {grid.preset} sets the shares; leave out --shares, --train-shares and --test-shares."
         )
-
-    def _seeded_networks(self) -> list[str]:
-        """The networks' specs, each with every seed; seed 0 is the network's own, and not written."""
-        found = []
-        for network in self.networks:
-            spec = registry.Spec.parse(network)
-            for seed in self.network_seeds:
-                options = {key: value for key, value in spec.kwargs.items() if key != "seed"}
-                found.append(str(replace(spec, kwargs={**options, **({"seed": str(seed)} if seed else {})})))
-        return list(dict.fromkeys(found)) or list(self.networks)
+    shifts = grid.shifts
+    if {*shifts, *grid.train_shifts, *grid.test_shifts} == {STANDARD}:
+        shifts = tuple(named_shifts(task, images))[:1]
+        if shifts in ((), (STANDARD,)):
+            raise UserError(f"{grid.benchmark} has no named shift; name one with --shift.")
+    shares: dict[str, Any] = {"percents": (0,), "train_percents": (), "test_percents": ()}
+    return replace(grid, shifts=shifts, preset="", **{**shares, **PRESETS[grid.preset]})
 
 
-def jobs_of(
-    grids: Sequence[Grid], describe: Callable[[str], About] | None = None, sealed: str = ""
-) -> list[Job]:
-    """The jobs of all grids, each once. See `Grid.jobs` for the arguments."""
-    return list({job.key(): job for grid in grids for job in grid.jobs(describe, sealed)}.values())
+def _seeded_networks(grid: Grid) -> list[str]:
+    """The networks' specs, each with every seed; seed 0 is the network's own, and not written."""
+    seeded = []
+    for network in grid.networks:
+        spec = registry.Spec.parse(network)
+        for seed in grid.network_seeds:
+            options = {key: value for key, value in spec.kwargs.items() if key != "seed"}
+            seeded.append(str(replace(spec, kwargs={**options, **({"seed": str(seed)} if seed else {})})))
+    return list(dict.fromkeys(seeded)) or list(grid.networks)
+
+
+def _described(learners: Sequence[str], describe: Describe) -> dict[str, About]:
+    """Track and version of each learner, once, by its canonical spec."""
+    specs = dict.fromkeys(map(registry.canonical, learners))
+    return {
+        spec: About(command_of(spec)[0], version_of_command(spec)) if is_command(spec) else describe(spec)
+        for spec in specs
+    }
+
+
+def version_of_network(network: str, images: ImageSource) -> str:
+    """The version of the installed network of a spec for a source's images."""
+    factory = registry.factory("network", registry.Spec.parse(network).name)
+    version_for = getattr(factory, "version_for", None)
+    version = None if version_for is None else version_for(images.shape)
+    return version_of(factory, network, "network", version)
+
+
+def _tested(task: Benchmark, spec: str, source: str, grid: Grid) -> tuple[str, str, str]:
+    """The fields of a job that say which task it is tested on; empty for its own."""
+    other = member_of(task, spec) if spec else task
+    if other is task:
+        return "", "", ""
+    if grid.splits:
+        raise UserError(
+            f"The splits in {grid.splits} are those of {task.name}; leave out the test task {spec}."
+        )
+    images = make_source(other, source)
+    for shift in (*grid.shifts, *grid.train_shifts, *grid.test_shifts):
+        resolve(shift, other, images)
+    return other.spec, other.version, images.fingerprint()
+
+
+def _named(pair: ShiftPair, task: Benchmark, source: ImageSource) -> ShiftPair:
+    """The same with the shifts' short names."""
+    train, test = (
+        short_name(resolve(shift, task, source), task, source)
+        for shift in (pair.train_shift, pair.test_shift)
+    )
+    return ShiftPair.of(train, pair.train_percent, test, pair.test_percent)
+
+
+def _checked_splits(folder: Path, task: Benchmark, grid: Grid) -> str:
+    """The fingerprint of a folder all of whose splits can be read, so that no run finds a fault in them."""
+    for size, repeat in itertools.product(grid.sizes, grid.repeats):
+        task.read(folder, "train", size, repeat)
+    for size in grid.sizes:
+        task.read(folder, "test", size, grid.repeats[0])
+    return splits_fingerprint(folder)
+
+
+def shift_pairs(grid: Grid) -> list[ShiftPair]:
+    """All combinations of a grid's shifts and shares, each once.
+
+    By default, train and test set have the same share. If one of them has shares of its own, every share of
+    the train set is combined with every share of the test set. Shifts are combined in the same way.
+
+    Raises:
+        UserError: shares without a shift, or shares of both sets together with the shares of one.
+    """
+    apart = bool(grid.train_percents or grid.test_percents)
+    if apart and grid.percents not in ((), (0,)):
+        raise UserError(
+            "--shares cannot be combined with --train-shares or --test-shares; give --train-shares and "
+            "--test-shares."
+        )
+    shares = [(percent, percent) for percent in grid.percents]
+    if apart:
+        shares = [*itertools.product(grid.train_percents or (0,), grid.test_percents or (0,))]
+    shifts = [(shift, shift) for shift in grid.shifts]
+    if grid.train_shifts or grid.test_shifts:
+        shifts = [*itertools.product(grid.train_shifts or grid.shifts, grid.test_shifts or grid.shifts)]
+        apart = True
+    trained, tested = {train for train, _ in shifts}, {test for _, test in shifts}
+    _check_shifts("train", grid.train_percents, trained)
+    _check_shifts("test", grid.test_percents, tested)
+    _check_shifts("", grid.percents, trained | tested)
+    pairs = [
+        ShiftPair.of(train, share, test, other)
+        for (share, other), (train, test) in itertools.product(shares, shifts)
+        # In a list of shifts with the standard one, a share meets no shift.
+        if apart or (train, test) != (STANDARD, STANDARD) or (share, other) == (0, 0)
+    ]
+    return list(dict.fromkeys(pairs))
+
+
+def _check_shifts(part: str, percents: Sequence[float], shifts: set[str]) -> None:
+    """Refuse shares of shifted examples without a shift."""
+    if any(map(check_percent, percents)) and shifts <= {STANDARD}:
+        own = f" or --{part}-shift" if part else ""
+        raise UserError(f"Shares above 0 require a shift; name one with --shift{own}.")
 
 
 def write(grids: Sequence[Grid]) -> str:

@@ -24,7 +24,7 @@ from nsl_bench.core.interrupts import leave_to_parent, starting_processes
 from nsl_bench.run.job import Job
 
 if TYPE_CHECKING:
-    from nsl_bench.run.evaluate import Bench, Outcome, Setup
+    from nsl_bench.run.bench import Bench, Outcome, Setup
 
 __all__ = ["Groups", "check_workers", "identity", "identity_on_worker", "run_on_dask", "side_by_side"]
 
@@ -142,7 +142,7 @@ def run_in_worker(job: Job, setup: Setup, *, keep_fits: bool = True) -> Outcome:
         setup: setup of the bench.
         keep_fits: whether to keep learners, too, which must then end with this process.
     """
-    from nsl_bench.run.evaluate import Bench
+    from nsl_bench.run.bench import Bench
 
     if getattr(_local, "setup", None) != setup:
         _local.bench, _local.setup = Bench.of(setup), setup

@@ -32,8 +32,8 @@ from nsl_bench.core.declared import Written, checked, parse_json
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.interrupts import uninterrupted
 from nsl_bench.run.job import Job, source_identity
+from nsl_bench.run.parquet import check_predictions, merge_predictions, read_predictions, read_records
 from nsl_bench.run.record import SCHEMA, Record
-from nsl_bench.run.stored import check_predictions, merge_predictions, read_predictions, read_records
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -258,8 +258,8 @@ class Store:
     def frame(self, records: Iterable[Record] | None = None) -> pd.DataFrame:
         """One row per run: the job's fields, key and status, then a column per metric.
 
-        ``shift`` and ``percent`` are the run's curve and its place on it (`nsl_bench.run.dials`). Of runs
-        that differ in their versions only, the last one counts.
+        ``shift`` and ``percent`` are the run's curve and its place on it (`ShiftPair`). Of runs that
+        differ in their versions only, the last one counts.
 
         Args:
             records: the folder's records, if they are already read.

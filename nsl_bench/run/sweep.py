@@ -21,14 +21,14 @@ from typing import TYPE_CHECKING, Any, Literal
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.interrupts import patient
 from nsl_bench.run.claims import Turns
-from nsl_bench.run.fits import in_order
+from nsl_bench.run.fit_cache import in_order
 from nsl_bench.run.job import Job
 from nsl_bench.run.processes import check_workers, identity, identity_on_worker, run_on_dask, side_by_side
 from nsl_bench.run.record import Record
 from nsl_bench.run.store import Store
 
 if TYPE_CHECKING:
-    from nsl_bench.run.evaluate import Bench, Outcome, Setup
+    from nsl_bench.run.bench import Bench, Outcome, Setup
 
 __all__ = ["EXECUTORS", "Executor", "Rerun", "SchedulerLost", "Tally", "keep", "sweep", "to_do"]
 

@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 import pytest
 
 from nsl_bench.learners.environments import entrant
-from nsl_bench.run.evaluate import Bench
-from nsl_bench.run.job import plan
+from nsl_bench.run.bench import Bench
+from nsl_bench.run.plan import plan
 from nsl_bench.sandbox.limits import Limits
 from nsl_bench.testing.cases import Tests
 
@@ -58,7 +58,7 @@ class EntrantTests(Tests):
         symbolic = track == "pretrained"
         for task in self.tasks:
             with subtests.test(task=task):
-                jobs = plan(task, [f"env:{self.folder}", "majority"], symbolic=symbolic)
+                jobs = plan(task, [f"env:{self.folder}", "majority"], track="symbolic" if symbolic else "own")
                 mine, majority = (Bench(limits=_LIMITS).run(job).record for job in jobs)
                 assert mine.status == "ok", json.dumps([mine.message, mine.output])
                 column = "hypothesis_accuracy" if symbolic else "framework_accuracy"

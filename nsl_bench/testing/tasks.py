@@ -15,7 +15,7 @@ from nsl_bench.core.types import BLANK, Part, Split
 from nsl_bench.data.splits import make_source, make_split, symbolic_split, task_of_split
 from nsl_bench.logic.inference.crisp import crisp_labels
 from nsl_bench.logic.las.bias.hypothesis import count_atoms
-from nsl_bench.run.structure import covering
+from nsl_bench.run.structural_shift import covering
 from nsl_bench.testing.cases import Tests
 
 __all__ = ["TaskTests"]

@@ -21,9 +21,9 @@ from click.testing import CliRunner
 from nsl_bench.cli import GROUP, Command, main, run
 from nsl_bench.core.errors import UserError
 from nsl_bench.learners import environments
+from nsl_bench.run.bench import Bench
 from nsl_bench.run.environment import LIBRARIES, processor, versions
-from nsl_bench.run.evaluate import Bench
-from nsl_bench.run.job import plan
+from nsl_bench.run.plan import plan
 from nsl_bench.run.store import Store
 from nsl_bench.run.sweep import SchedulerLost
 
@@ -40,7 +40,7 @@ def test_doctor_and_records_tell_what_results_depend_on(monkeypatch: pytest.Monk
     monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX2")
     monkeypatch.setattr(environments, "entrants", list)
     told = CliRunner().invoke(main, ["doctor"]).output
-    (job,) = plan("sudoku_4x4", ["majority"], symbolic=True)
+    (job,) = plan("sudoku_4x4", ["majority"], track="symbolic")
     record = Bench("cpu").run(job).record
     for name in ("processor", "instructions"):
         assert record.environment.get(name, "") == processor().get(name, "")

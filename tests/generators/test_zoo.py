@@ -24,8 +24,8 @@ from nsl_bench.learners.d2k import weighted_examples
 from nsl_bench.learners.view import View
 from nsl_bench.logic.las import LasTask
 from nsl_bench.logic.las.solver import solve
-from nsl_bench.run.evaluate import Bench
-from nsl_bench.run.job import plan
+from nsl_bench.run.bench import Bench
+from nsl_bench.run.plan import plan
 from nsl_bench.run.store import Store
 from nsl_bench.run.sweep import keep
 from nsl_bench.testing import TaskTests
@@ -198,7 +198,7 @@ def test_the_optimum_is_proven_on_every_fold_and_share(network: str) -> None:
         shifts=["rotate90"],
         percents=range(0, 101, 10),
         repeats=range(1, 6),
-        network=network,
+        networks=network,
     )
     for job in jobs:
         material = bench.material(job)
@@ -211,7 +211,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("results")
     bench, store = Bench("cpu"), Store(folder)
     for task in ("zoo", "sudoku_4x4"):
-        for job in plan(task, ["ffnsl"], repeats=[1], symbolic=True):
+        for job in plan(task, ["ffnsl"], repeats=[1], track="symbolic"):
             keep(store, bench.run(job))
     return folder
 

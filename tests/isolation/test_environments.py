@@ -24,8 +24,8 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.learners import environments, literals
 from nsl_bench.learners.base import probabilities_of
 from nsl_bench.learners.environments import entrant, entrants
-from nsl_bench.run.evaluate import Bench
-from nsl_bench.run.job import plan
+from nsl_bench.run.bench import Bench
+from nsl_bench.run.plan import plan
 from nsl_bench.run.store import Store
 from nsl_bench.run.sweep import Executor, sweep
 from nsl_bench.sandbox import building, kernel
@@ -151,7 +151,10 @@ def test_an_adapter_runs_in_its_own_interpreter(folder: Path) -> None:
 def test_a_run_is_recorded_with_the_versions_in_it(folder: Path) -> None:
     described = about(f"env:{folder}", LIMITS)
     jobs = plan(
-        "follow_suit", [f"env:{folder}", "majority"], symbolic=True, describe=lambda spec: about(spec, LIMITS)
+        "follow_suit",
+        [f"env:{folder}", "majority"],
+        track="symbolic",
+        describe=lambda spec: about(spec, LIMITS),
     )
     outcome = Bench(limits=LIMITS).run(jobs[0])
     assert outcome.record.status == "ok", outcome.record.message
@@ -224,7 +227,7 @@ def test_unknown_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 def failing(place: Path) -> Failure:
     """The failure of a run, which costs nothing but itself."""
     (job, other) = plan(
-        "follow_suit", [f"env:{place}", "majority"], symbolic=True, describe=lambda s: about(s, LIMITS)
+        "follow_suit", [f"env:{place}", "majority"], track="symbolic", describe=lambda s: about(s, LIMITS)
     )
     bench = Bench(limits=LIMITS)
     record = bench.run(job).record
@@ -495,7 +498,7 @@ def test_an_adapter_is_tuned(folder: Path, tmp_path: Path) -> None:
     spec = f"tuned:env:{folder},trials=2"
     described = about(spec, LIMITS)
     assert described == type(described)("pretrained", f"1+{entrant(f'env:{folder}').version}")
-    (job,) = plan("follow_suit", [spec], symbolic=True, describe=lambda s: about(s, LIMITS))
+    (job,) = plan("follow_suit", [spec], track="symbolic", describe=lambda s: about(s, LIMITS))
     assert not comes_with_us(spec)
     store = Store(tmp_path)
     assert sweep([job], store, Bench(limits=LIMITS)).failed == 0
@@ -556,7 +559,7 @@ def test_literals_take_no_time_of_the_learner(folder: Path, monkeypatch: pytest.
 
     monkeypatch.setattr(literals.Literals, "values", slow)
     for limits in (Limits(time=2), None):
-        (job,) = plan("follow_suit", [f"env:{folder}"], symbolic=True, describe=lambda s: about(s, LIMITS))
+        (job,) = plan("follow_suit", [f"env:{folder}"], track="symbolic", describe=lambda s: about(s, LIMITS))
         record = Bench(limits=limits).run(job).record
         assert record.status == "ok", record.message
         assert record.metrics["learning_time"] < 2
@@ -568,7 +571,7 @@ def test_a_learner_that_cannot_take_a_task_is_not_applicable(wheels: Path, tmp_p
         "        print(", "        raise NotApplicable('Seen takes two labels only.')\n        print("
     )
     place = made(tmp_path / "choosy", wheels, adapter=code)
-    (job,) = plan("follow_suit", [f"env:{place}"], symbolic=True, describe=lambda s: about(s, LIMITS))
+    (job,) = plan("follow_suit", [f"env:{place}"], track="symbolic", describe=lambda s: about(s, LIMITS))
     outcome = Bench(limits=LIMITS).run(job)
     assert outcome.record.status == "not_applicable" and outcome.predictions is None
     assert outcome.record.message == "Seen takes two labels only."
@@ -583,7 +586,7 @@ def test_runs_that_fail_cost_no_others_and_are_resumed(
     lost = made(tmp_path / "lost", wheels, adapter="import pandas\n" + ADAPTER)
     old = made(tmp_path / "older", wheels, manifest=MANIFEST.replace(HERE, "3.98"))
     specs = [*(f"env:{place}" for place in (gone, lost, old, folder)), "majority"]
-    jobs = plan("follow_suit", specs, symbolic=True, describe=lambda s: about(s, LIMITS))
+    jobs = plan("follow_suit", specs, track="symbolic", describe=lambda s: about(s, LIMITS))
     store = Store(tmp_path / "results")
     tally = sweep(jobs, store, Bench(limits=LIMITS))
     told = {record.job.learner: record for record in store.latest().values()}
@@ -601,7 +604,7 @@ def test_a_dask_cluster_gives_the_same_results(folder: Path, tmp_path: Path) -> 
     jobs = plan(
         "follow_suit",
         [f"env:{folder}"],
-        symbolic=True,
+        track="symbolic",
         repeats=[1, 2],
         describe=lambda s: about(s, LIMITS),
     )

@@ -22,9 +22,10 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.data.splits import symbolic_split
 from nsl_bench.learners.base import About
 from nsl_bench.learners.command import spec_of
-from nsl_bench.run.evaluate import Bench
+from nsl_bench.run.bench import Bench
 from nsl_bench.run.exchange import export, score
-from nsl_bench.run.job import Job, plan
+from nsl_bench.run.job import Job
+from nsl_bench.run.plan import plan
 from nsl_bench.sandbox import kernel
 from nsl_bench.sandbox.fork_server import pool
 from nsl_bench.sandbox.limits import Limits

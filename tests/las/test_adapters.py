@@ -17,8 +17,8 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.logic.las.adapters import programs as adapters
 from nsl_bench.logic.las.adapters.programs import PROGRAMS, describe, fastlas, ilasp
 from nsl_bench.logic.las.task import LasTask
-from nsl_bench.run.evaluate import Bench
-from nsl_bench.run.job import plan
+from nsl_bench.run.bench import Bench
+from nsl_bench.run.plan import plan
 
 TASK = """
 cell(1..3).
@@ -111,7 +111,7 @@ def test_a_run_whose_program_has_no_answer_in_time_is_a_timeout(
 ) -> None:
     """It counted as a run that had learned the empty hypothesis."""
     monkeypatch.setenv("NSL_BENCH_FASTLAS", str(fake(tmp_path, "FastLAS", "time.sleep(60)")))
-    (job,) = plan("sudoku_4x4", ["ffnsl:rule_learner=fastlas,time_limit=1"], symbolic=True)
+    (job,) = plan("sudoku_4x4", ["ffnsl:rule_learner=fastlas,time_limit=1"], track="symbolic")
     record = Bench("cpu").run(job).record
     assert record.status == "timeout", record.message
     assert record.message == "fit: ffnsl: no hypothesis. FastLAS was stopped before it answered."

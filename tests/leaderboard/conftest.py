@@ -22,8 +22,8 @@ from sealed import resign as signed_again
 
 from nsl_bench.core import registry
 from nsl_bench.data.splits import symbolic_split
-from nsl_bench.run.evaluate import Bench
-from nsl_bench.run.job import plan
+from nsl_bench.run.bench import Bench
+from nsl_bench.run.plan import plan
 from nsl_bench.run.store import Store
 from nsl_bench.run.sweep import sweep
 
@@ -49,7 +49,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Store:
     images = {"shifts": ["rotate90"], "percents": [0, 100], "repeats": [1, 2]}
     jobs = [
         *plan("sudoku_4x4", ["random_forest:trees=3", "majority"], **images),  # type: ignore[arg-type]
-        *plan("sudoku_4x4", ["ffnsl"], repeats=[1, 2], symbolic=True),
+        *plan("sudoku_4x4", ["ffnsl"], repeats=[1, 2], track="symbolic"),
     ]
     tally = sweep(jobs, store, Bench())
     assert tally.failed == 0

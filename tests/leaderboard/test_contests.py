@@ -12,7 +12,7 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.core.shift import named_shifts
 from nsl_bench.data.splits import make_source
 from nsl_bench.report.published.papers import ffnsl2023
-from nsl_bench.run.job import plan
+from nsl_bench.run.plan import plan
 
 
 @pytest.mark.parametrize("contest", read_contests(), ids=lambda contest: contest.name)

@@ -13,8 +13,8 @@ from nsl_bench.leaderboard.submission import write_submission
 
 from nsl_bench.api.results import Results
 from nsl_bench.report.intervals import intervals
-from nsl_bench.run.evaluate import Bench
-from nsl_bench.run.job import plan
+from nsl_bench.run.bench import Bench
+from nsl_bench.run.plan import plan
 from nsl_bench.run.store import Store
 from nsl_bench.run.sweep import sweep
 
@@ -35,7 +35,7 @@ def test_folds_of_different_sizes_on_the_board(tmp_path: Path) -> None:
     board_file.write_text(BOARD, encoding="utf-8")
     contests = read_contests(board_file)
     results = Store(tmp_path / "results")
-    jobs = plan("zoo", ["random_forest:trees=3"], repeats=[1, 2], symbolic=True)
+    jobs = plan("zoo", ["random_forest:trees=3"], repeats=[1, 2], track="symbolic")
     assert sweep(jobs, results, Bench("cpu")).failed == 0
     accuracies = [record.metrics["hypothesis_accuracy"] for record in results.latest().values()]
     (row,) = intervals(Results(results.folder)).to_dict("records")

@@ -21,8 +21,8 @@ from packed import COMMITTED
 from sealed import LEARNER, TASK, Played, call, edit, right
 
 from nsl_bench.core.errors import UserError
-from nsl_bench.run.evaluate import Bench
-from nsl_bench.run.job import plan
+from nsl_bench.run.bench import Bench
+from nsl_bench.run.plan import plan
 from nsl_bench.run.store import Store
 from nsl_bench.run.sweep import sweep
 from nsl_bench.sandbox import kernel

@@ -22,8 +22,8 @@ from nsl_bench.leaderboard.submission import MANIFEST, PREDICTIONS, RUNS, write_
 from packed import pack, unpacked
 
 from nsl_bench.core.errors import UserError
-from nsl_bench.run.evaluate import Bench
-from nsl_bench.run.job import plan
+from nsl_bench.run.bench import Bench
+from nsl_bench.run.plan import plan
 from nsl_bench.run.store import Store
 from nsl_bench.run.sweep import sweep
 
@@ -62,7 +62,7 @@ def test_a_learner_is_scored_on_longer_sequences(tmp_path: Path) -> None:
     board.write_text(BOARD, encoding="utf-8")
     contests = read_contests(board)
     jobs = plan(
-        "parity", ["majority"], repeats=[1, 2], symbolic=True, test_tasks=["parity", "parity:length=5"]
+        "parity", ["majority"], repeats=[1, 2], track="symbolic", test_tasks=["parity", "parity:length=5"]
     )
     places = [contest_of(contests, job) for job in jobs]
     assert [place[0].name for place in places if place] == ["bits", "more_bits"] * 2
@@ -93,12 +93,12 @@ def test_a_contest_that_is_not_applicable_is_said(
     board.write_text(BOARD, encoding="utf-8")
     contests = read_contests(board)
     monkeypatch.setattr(
-        "nsl_bench.run.evaluate.changed_sizes",
+        "nsl_bench.run.bench.changed_sizes",
         lambda task, tested, fixed: ["more bits"] * (task != tested and bool(fixed)),
     )
     learners = ["majority", "random_forest"]
     results = Store(tmp_path / "results")
-    jobs = plan("parity", learners, symbolic=True, repeats=[1, 2], test_tasks=["parity", LONGER])
+    jobs = plan("parity", learners, track="symbolic", repeats=[1, 2], test_tasks=["parity", LONGER])
     sweep(jobs, results, Bench(limits=None))
     for learner in learners:
         folder = tmp_path / "accepted" / learner
@@ -149,7 +149,7 @@ def bits(tmp_path: Path) -> tuple[Path, Path]:
     board = tmp_path / "board.toml"
     board.write_text(BOARD, encoding="utf-8")
     tasks = ["parity", "parity:length=5"]
-    jobs = plan("parity", ["majority"], repeats=[1, 2], symbolic=True, test_tasks=tasks)
+    jobs = plan("parity", ["majority"], repeats=[1, 2], track="symbolic", test_tasks=tasks)
     results = Store(tmp_path / "results")
     assert sweep(jobs, results, Bench(limits=None)).failed == 0
     folder = tmp_path / "submission"

@@ -15,8 +15,8 @@ from nsl_bench.learners.asp_rules import decision_list
 from nsl_bench.learners.feature_tests import FeatureTests
 from nsl_bench.learners.view import TrackError, View
 from nsl_bench.logic.inference.crisp import crisp_labels, derived
-from nsl_bench.run.evaluate import Bench
-from nsl_bench.run.job import plan
+from nsl_bench.run.bench import Bench
+from nsl_bench.run.plan import plan
 from nsl_bench.sandbox.host import IsolatedLearner
 from nsl_bench.sandbox.limits import Limits
 from nsl_bench.testing.toy import patches, view
@@ -81,7 +81,7 @@ def test_a_tree_is_written_without_loss(name: str, options: str) -> None:
 
 def test_a_tree_over_knowledge_is_the_true_rule() -> None:
     """In the sandbox: its rules are judged like those of other learners."""
-    (job,) = plan("sudoku_4x4", ["cart:asp=true,knowledge=true"], symbolic=True)
+    (job,) = plan("sudoku_4x4", ["cart:asp=true,knowledge=true"], track="symbolic")
     record = Bench("cpu", limits=Limits(time=300)).run(job).record
     assert record.status == "ok", record.message
     assert record.metrics["equivalent"] == 1 and record.metrics["agreement"] == 1

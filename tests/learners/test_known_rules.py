@@ -17,9 +17,9 @@ from nsl_bench.learners.semantic_loss import SemanticLoss
 from nsl_bench.learners.truth_tables import likeliest, truth_tables
 from nsl_bench.learners.view import TrackError, View
 from nsl_bench.logic.inference.problog.engine import answer
+from nsl_bench.run.bench import Bench
 from nsl_bench.run.concepts import concept_metrics
-from nsl_bench.run.evaluate import Bench
-from nsl_bench.run.job import plan
+from nsl_bench.run.plan import plan
 from nsl_bench.sandbox.host import IsolatedLearner
 from nsl_bench.sandbox.limits import Failure, Limits
 from nsl_bench.testing.toy import PatchSource, patches, view

@@ -13,8 +13,8 @@ from nsl_bench.core import registry
 from nsl_bench.core.code_files import code_key
 from nsl_bench.core.errors import UserError
 from nsl_bench.learners.base import takes_validation
-from nsl_bench.run.evaluate import Bench
-from nsl_bench.run.job import plan
+from nsl_bench.run.bench import Bench
+from nsl_bench.run.plan import plan
 from nsl_bench.run.record import Record
 from nsl_bench.sandbox.host import IsolatedLearner, about
 from nsl_bench.sandbox.limits import Limits
@@ -22,7 +22,7 @@ from nsl_bench.sandbox.limits import Limits
 
 def record_of(learner: str, limits: Limits | None, *, symbolic: bool = True) -> Record:
     """The record of a run on 4x4 grids, in this process without limits and in the sandbox with them."""
-    (job,) = plan("sudoku_4x4", [learner], symbolic=symbolic)
+    (job,) = plan("sudoku_4x4", [learner], track="symbolic" if symbolic else "own")
     return Bench("cpu", limits=limits).run(job).record
 
 
@@ -45,7 +45,7 @@ def test_a_learner_from_a_file_is_tuned(tmp_path: Path) -> None:
     )
     spec = f"tuned:{file}:Mine:trees=3,trials=3"
     limits = Limits(time=120.0)
-    (job,) = plan("sudoku_4x4", [spec], symbolic=True, describe=partial(about, limits=limits))
+    (job,) = plan("sudoku_4x4", [spec], track="symbolic", describe=partial(about, limits=limits))
     assert job.learner == spec and job.learner_version.endswith(code_key(f"{file}:Mine"))
     with contextlib.closing(IsolatedLearner(spec, 0, limits)) as learner:
         material = Bench("cpu").material(job)
@@ -102,7 +102,7 @@ def test_where_all_trials_fail_the_first_one_says_why(tmp_path: Path, limits: Li
 
 
 def test_training_stops_where_the_validation_loss_no_longer_falls() -> None:
-    (job,) = plan("sudoku_4x4", ["fcn"], symbolic=True)
+    (job,) = plan("sudoku_4x4", ["fcn"], track="symbolic")
     material = Bench("cpu").material(job)
     assert material.validation is not None
     train, validation = material.view(material.train), material.view(material.validation())

@@ -8,8 +8,7 @@ from types import ModuleType
 import pandas as pd
 import pytest
 
-from nsl_bench.run.dials import Dials
-from nsl_bench.run.job import PROTOCOL, Job
+from nsl_bench.run.job import PROTOCOL, Job, ShiftPair
 from nsl_bench.run.record import Record
 from nsl_bench.run.store import Store
 
@@ -26,10 +25,10 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
     means = {("ffnsl", 0): 1.0, ("ffnsl", 100): 0.5, ("random_forest", 0): 0.9, ("random_forest", 100): 0.8}
     for (learner, percent), mean in means.items():
         for repeat in range(1, 6):
-            dials = Dials.of("noir", percent, "noir", percent)
+            pair = ShiftPair.of("noir", percent, "noir", percent)
             job = Job(
-                *("follow_suit", "1.0.0", "drawn_decks", "", dials.train_shift, dials.train_percent),
-                *(dials.test_shift, dials.test_percent, "small", repeat, learner, "pretrained", "softmax"),
+                *("follow_suit", "1.0.0", "drawn_decks", "", pair.train_shift, pair.train_percent),
+                *(pair.test_shift, pair.test_percent, "small", repeat, learner, "pretrained", "softmax"),
                 protocol=PROTOCOL,
             )
             store.add(Record(job, "ok", {"framework_accuracy": mean - 0.001 * (repeat % 3)}))

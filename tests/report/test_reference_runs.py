@@ -12,7 +12,7 @@ import pytest
 from nsl_bench.leaderboard.contests import BOARD, read_contests
 from packed import COMMITTED
 
-from nsl_bench.run.evaluate import Bench, Outcome
+from nsl_bench.run.bench import Bench, Outcome
 from nsl_bench.run.job import Job
 from nsl_bench.run.record import Record
 from nsl_bench.run.store import Store

@@ -24,16 +24,17 @@ from nsl_bench.report.ordering import in_order
 from nsl_bench.report.structure import render_structure
 from nsl_bench.report.tables import area_under_shift, render, short_names, summarise
 from nsl_bench.report.wide import render_wide
-from nsl_bench.run.dials import Dials, combinations
-from nsl_bench.run.evaluate import Bench
-from nsl_bench.run.job import PROTOCOL, Job, plan
+from nsl_bench.run.bench import Bench
+from nsl_bench.run.grid import Grid
+from nsl_bench.run.job import PROTOCOL, Job, ShiftPair
+from nsl_bench.run.plan import plan, shift_pairs
 from nsl_bench.run.record import Record
 from nsl_bench.run.store import Store
 from nsl_bench.run.sweep import keep
 
 
-def job(learner: str, dials: Dials, repeat: int, **more: Any) -> Job:
-    where = (dials.train_shift, dials.train_percent, dials.test_shift, dials.test_percent)
+def job(learner: str, pair: ShiftPair, repeat: int, **more: Any) -> Job:
+    where = (pair.train_shift, pair.train_percent, pair.test_shift, pair.test_percent)
     return replace(
         Job("b", "1", "s", "f", *where, "small", repeat, learner, "pretrained", "softmax", protocol=PROTOCOL),
         **more,
@@ -44,11 +45,11 @@ def job(learner: str, dials: Dials, repeat: int, **more: Any) -> Job:
 def store(tmp_path: Path) -> Store:
     kept = Store(tmp_path / "results")
     for learner, gain in (("ffnsl", 0.3), ("random_forest", 0.0)):
-        for dials in combinations(["noir", "comic"], [0, 50]):
+        for pair in shift_pairs(Grid("follow_suit", (), ("noir", "comic"), (0, 50))):
             for repeat in (1, 2, 3):
                 numbers = {"framework_accuracy": 0.5 + gain + repeat / 100, "atoms": 3.0}
-                kept.add(Record(job(learner, dials, repeat), "ok", numbers))
-    kept.add(Record(job("ffnsl", Dials(), 4), "failed"))
+                kept.add(Record(job(learner, pair, repeat), "ok", numbers))
+    kept.add(Record(job("ffnsl", ShiftPair(), 4), "failed"))
     return kept
 
 
@@ -90,8 +91,8 @@ def test_names_are_text_in_every_form(runs: pd.DataFrame, form: Any, table: Call
 
 
 def test_failed_runs_count_with_what_was_imputed(store: Store) -> None:
-    dials = Dials("noir", 50.0, "noir", 50.0)
-    store.add(Record(job("ffnsl", dials, 4), "timeout", {"framework_accuracy": 0.25}))
+    pair = ShiftPair("noir", 50.0, "noir", 50.0)
+    store.add(Record(job("ffnsl", pair, 4), "timeout", {"framework_accuracy": 0.25}))
     table = summarise(store.frame(), ["framework_accuracy", "atoms"])
     row = table[(table["learner"] == "ffnsl") & (table["shift"] == "noir") & (table["percent"] == 50)]
     assert row["n"].tolist() == [4, 3]
@@ -102,7 +103,7 @@ def test_seeds_add_to_the_standard_error(tmp_path: Path) -> None:
     store = Store(tmp_path / "seeds")
     for repeat in (1, 2):
         for seed, network in ((0, "softmax"), (1, "softmax:seed=1")):
-            own = job("ffnsl", Dials(), repeat, network=network)
+            own = job("ffnsl", ShiftPair(), repeat, network=network)
             store.add(Record(own, "ok", {"framework_accuracy": 0.1 * repeat + 0.2 * seed}))
     table = summarise(store.frame(), ["framework_accuracy"])
     assert table["n"].tolist() == [4]
@@ -123,8 +124,10 @@ def test_intervals_name_what_varied(tmp_path: Path) -> None:
 
 
 def test_curves_of_train_and_test_shift(store: Store) -> None:
-    for dials in combinations(["noir"], train_percents=[0, 50], test_percents=[0, 50, 100]):
-        store.add(Record(job("grid", dials, 1), "ok", {"framework_accuracy": 0.5}))
+    for pair in shift_pairs(
+        Grid("follow_suit", (), ("noir",), train_percents=(0, 50), test_percents=(0, 50, 100))
+    ):
+        store.add(Record(job("grid", pair, 1), "ok", {"framework_accuracy": 0.5}))
     table = summarise(store.frame(), ["framework_accuracy"])
     grid = table[table["learner"] == "grid"].groupby("shift")["percent"].agg(list).to_dict()
     assert grid["test: noir"] == [0, 50, 100]
@@ -135,11 +138,11 @@ def test_curves_of_train_and_test_shift(store: Store) -> None:
 
 def test_runs_of_several_versions_are_not_averaged(store: Store) -> None:
     for repeat in (1, 2):
-        newer = job("ffnsl", Dials(), repeat, learner_version="2")
+        newer = job("ffnsl", ShiftPair(), repeat, learner_version="2")
         store.add(Record(newer, "ok", {"framework_accuracy": 0.1}))
     table = summarise(store.frame(), ["framework_accuracy"])
     assert table[table["learner"] == "ffnsl"]["mean"].tolist() == [pytest.approx(0.1)] * 2
-    older = job("ffnsl", Dials(), 1, learner_version="2", protocol=1)
+    older = job("ffnsl", ShiftPair(), 1, learner_version="2", protocol=1)
     store.add(Record(older, "ok", {"framework_accuracy": 0.9}))
     assert "protocol 1" in render(store.frame())
 
@@ -147,12 +150,14 @@ def test_runs_of_several_versions_are_not_averaged(store: Store) -> None:
 def test_folders_and_seeds_of_networks_do_not_part_runs(tmp_path: Path) -> None:
     store = Store(tmp_path / "other")
     for place, seed in (("/a/mnist", ""), ("../mnist", ":seed=1")):
-        own = job("ffnsl", Dials(), 1, source=f"mnist:{place}", network=f"softmax{seed}")
+        own = job("ffnsl", ShiftPair(), 1, source=f"mnist:{place}", network=f"softmax{seed}")
         store.add(Record(own, "ok", {"framework_accuracy": 0.5}))
     table = summarise(store.frame(), ["framework_accuracy"])
     assert table["n"].tolist() == [2] and table["source"].tolist() == ["mnist:../mnist"]
-    here, there = (job("x", Dials(), 1, source=f"mnist:{place}") for place in ("/a", "/b"))
-    assert here.key() == there.key() != job("x", Dials(), 1, source="mnist:/a", source_fingerprint="g").key()
+    here, there = (job("x", ShiftPair(), 1, source=f"mnist:{place}") for place in ("/a", "/b"))
+    assert (
+        here.key() == there.key() != job("x", ShiftPair(), 1, source="mnist:/a", source_fingerprint="g").key()
+    )
 
 
 def test_mean_and_standard_error(runs: pd.DataFrame) -> None:
@@ -232,7 +237,7 @@ def test_numbers_in_names_count_as_numbers_and_test_tasks_go_by_size(tmp_path: P
     ]
     for test_task in tasks:
         for size in ("1000", "200"):
-            one = job("ffnsl", Dials(), 1, test_task=test_task, size=size)
+            one = job("ffnsl", ShiftPair(), 1, test_task=test_task, size=size)
             kept.add(Record(one, "ok", {"framework_accuracy": 0.5}))
     table = summarise(kept.frame(), ["framework_accuracy"])
     ordered = ["", *(f"hanoi:{o}" for o in ("disks=3", "window=1", "window=5", "test=50,disks=7", "disks=9"))]
@@ -264,8 +269,8 @@ def test_the_order_of_test_tasks(ordered: list[str]) -> None:
 def test_runs_without_shift_have_one_table_over_test_tasks(tmp_path: Path) -> None:
     kept = Store(tmp_path)
     for test_task in ("", "hanoi:disks=7"):
-        for dials in combinations(["noir", "comic"], [0, 50]):
-            one = job("ffnsl", dials, 1, test_task=test_task)
+        for pair in shift_pairs(Grid("follow_suit", (), ("noir", "comic"), (0, 50))):
+            one = job("ffnsl", pair, 1, test_task=test_task)
             kept.add(Record(one, "ok", {"framework_accuracy": 0.5}))
     text = render_structure(kept.frame(), ["framework_accuracy"])
     titles = [line.rpartition(", ")[2] for line in text.splitlines() if line.startswith("##")]

@@ -14,8 +14,8 @@ from nsl_bench.learners.base import About
 from nsl_bench.learners.view import View
 from nsl_bench.logic.inference.crisp import crisp_labels
 from nsl_bench.run.agreement import BOUND
-from nsl_bench.run.evaluate import Bench, Outcome
-from nsl_bench.run.job import plan
+from nsl_bench.run.bench import Bench, Outcome
+from nsl_bench.run.plan import plan
 from nsl_bench.sandbox.limits import Limits
 
 

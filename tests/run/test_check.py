@@ -17,7 +17,7 @@ from nsl_bench.cli.check import command as check_command
 from nsl_bench.cli.running import command as run_command
 from nsl_bench.core.errors import UserError
 from nsl_bench.run.check import check
-from nsl_bench.run.mock import MOCKS
+from nsl_bench.run.mock_tasks import MOCKS
 from nsl_bench.sandbox.limits import Limits
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="learners are isolated on POSIX systems")

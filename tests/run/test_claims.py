@@ -15,10 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from nsl_bench.run import evaluate
+from nsl_bench.run import bench as bench_module
+from nsl_bench.run.bench import Bench
 from nsl_bench.run.claims import Claims
-from nsl_bench.run.evaluate import Bench
-from nsl_bench.run.job import Job, plan
+from nsl_bench.run.job import Job
+from nsl_bench.run.plan import plan
 from nsl_bench.run.store import Store
 from nsl_bench.run.sweep import Rerun, Tally, sweep
 
@@ -67,7 +68,7 @@ def both(
     folder: Path, rerun: Rerun = "missing", between: Callable[[], object] = lambda: None
 ) -> tuple[list[Tally], list[str], list[str]]:
     """Two sweeps, the second of which begins while the first is in its first run; what each ran."""
-    jobs = plan("sudoku_4x4", ["majority"], symbolic=True, repeats=range(1, 6))
+    jobs = plan("sudoku_4x4", ["majority"], track="symbolic", repeats=range(1, 6))
     first, second = Gated(), Gated()
     second.go_on.set()
     tallies: list[Tally] = []
@@ -122,7 +123,7 @@ def test_the_clock_is_set_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         def now(cls, tz: tzinfo | None = None) -> Clock:
             return cls(2026, 1, 31, tzinfo=tz) - timedelta(days=next(looks))
 
-    monkeypatch.setattr(evaluate, "datetime", Clock)
+    monkeypatch.setattr(bench_module, "datetime", Clock)
     monkeypatch.setattr(time, "time", lambda: Clock.now().timestamp())
     monkeypatch.setattr("nsl_bench.run.sweep._WAIT_SECONDS", 0.01)
     _, first, second = both(tmp_path, between=lambda: Store(tmp_path).compact())
@@ -134,7 +135,7 @@ def test_the_clock_is_set_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     times = [value for r in records for name, value in r.metrics.items() if name.endswith("_time")]
     assert len(times) >= 40 and min(times) >= 0 and min(r.seconds for r in records) >= 0
     assert all(Store(tmp_path).latest()[record.key] == record for record in records[5:])
-    assert sweep(plan("sudoku_4x4", ["majority"], symbolic=True), Store(tmp_path), Bench()).before == 1
+    assert sweep(plan("sudoku_4x4", ["majority"], track="symbolic"), Store(tmp_path), Bench()).before == 1
 
 
 def test_the_runs_of_a_sweep_that_is_given_up_are_taken_over(tmp_path: Path) -> None:
@@ -142,7 +143,7 @@ def test_the_runs_of_a_sweep_that_is_given_up_are_taken_over(tmp_path: Path) -> 
         def run(self, job: Job, given: object = None):  # type: ignore[no-untyped-def]
             raise KeyboardInterrupt
 
-    jobs = plan("sudoku_4x4", ["majority"], symbolic=True, repeats=[1, 2])
+    jobs = plan("sudoku_4x4", ["majority"], track="symbolic", repeats=[1, 2])
     with pytest.raises(KeyboardInterrupt):
         sweep(jobs, Store(tmp_path), Ends())
     assert sweep(jobs, Store(tmp_path), Bench()) == Tally(2, 0, 0, 0)

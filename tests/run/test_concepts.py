@@ -12,9 +12,9 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.core.types import BLANK
 from nsl_bench.learners.base import About
 from nsl_bench.report.tables import interventions
+from nsl_bench.run.bench import Bench, Outcome
 from nsl_bench.run.concepts import concept_collapse, intervened
-from nsl_bench.run.evaluate import Bench, Outcome
-from nsl_bench.run.job import plan
+from nsl_bench.run.plan import plan
 from nsl_bench.run.store import Store
 from nsl_bench.run.sweep import keep
 from nsl_bench.sandbox.limits import Limits

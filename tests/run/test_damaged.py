@@ -18,7 +18,7 @@ from nsl_bench.cli import main
 from nsl_bench.core.errors import UserError
 from nsl_bench.logic.guarded import call
 from nsl_bench.logic.guarded.call import Ended
-from nsl_bench.run import stored
+from nsl_bench.run import parquet
 from nsl_bench.run.store import NoPredictions, Store
 
 FIXTURE = Path(__file__).parent / "fixtures" / "schema-1"
@@ -79,7 +79,7 @@ def test_columns_that_no_run_writes_are_not_compacted(store: Store) -> None:
 def deadly(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every file ends the process that reads it."""
     for name in ("_records", "_predictions", "_check"):
-        monkeypatch.setattr(stored, name, aborts)
+        monkeypatch.setattr(parquet, name, aborts)
 
 
 @pytest.mark.usefixtures("deadly")
@@ -113,10 +113,10 @@ def test_no_damaged_file_ends_the_process(store: Store, tmp_path: Path) -> None:
     (records,) = store.folder.glob("records-*.parquet")
     (merged,) = store.folder.glob("predictions-*.parquet")
     asked = [
-        (loose, lambda path: stored.read_predictions(path)),
-        (merged.read_bytes(), lambda path: stored.read_predictions(path, KEYS[1])),
-        (merged.read_bytes(), lambda path: stored.merge_predictions([path], tmp_path / "out.parquet")),
-        (records.read_bytes(), lambda path: stored.read_records(path)),
+        (loose, lambda path: parquet.read_predictions(path)),
+        (merged.read_bytes(), lambda path: parquet.read_predictions(path, KEYS[1])),
+        (merged.read_bytes(), lambda path: parquet.merge_predictions([path], tmp_path / "out.parquet")),
+        (records.read_bytes(), lambda path: parquet.read_records(path)),
     ]
     ends: Counter[str] = Counter()
     path = tmp_path / "damaged.parquet"

@@ -12,16 +12,16 @@ from nsl_bench.cli import main
 from nsl_bench.core.types import Track
 from nsl_bench.learners.base import About
 from nsl_bench.learners.ffnsl import FFNSL
-from nsl_bench.run.evaluate import Bench
+from nsl_bench.run.bench import Bench
 from nsl_bench.run.exchange import export
-from nsl_bench.run.job import plan
+from nsl_bench.run.plan import plan
 
 
 @pytest.mark.parametrize("task", ["zoo", "sudoku_4x4", "follow_suit"])
 def test_an_exported_task_is_learned_from(task: str, tmp_path: Path) -> None:
     """`nsl-bench learn` finds in ``train.las`` what FFNSL learns in a run."""
     bench = Bench()
-    (job,) = plan(task, ["mine"], symbolic=True, describe=lambda _: About("pretrained", ""))
+    (job,) = plan(task, ["mine"], track="symbolic", describe=lambda _: About("pretrained", ""))
     (folder,) = export([job], tmp_path, bench, images=False)
     told = CliRunner().invoke(main, ["learn", str(folder / "train.las"), "--json"])
     found = json.loads(told.output)

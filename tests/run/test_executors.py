@@ -19,9 +19,9 @@ from typing import Any
 import pytest
 
 from nsl_bench.core.errors import UserError
+from nsl_bench.run.bench import Bench
 from nsl_bench.run.claims import Claims
-from nsl_bench.run.evaluate import Bench
-from nsl_bench.run.job import plan
+from nsl_bench.run.plan import plan
 from nsl_bench.run.processes import Groups, identity, run_on_dask
 from nsl_bench.run.record import Record
 from nsl_bench.run.store import Store
@@ -96,7 +96,7 @@ def test_what_another_sweep_does_is_left_to_it_until_it_gives_up(
 ) -> None:
     address = cluster.scheduler_address
     executor = {"here": Executor(), "processes": Executor(2), "dask": Executor(2, address)}[where]
-    jobs = plan("sudoku_4x4", ["majority"], symbolic=True, repeats=range(1, 5))
+    jobs = plan("sudoku_4x4", ["majority"], track="symbolic", repeats=range(1, 5))
     store, other = Store(tmp_path), Claims(tmp_path)
     assert other.take(jobs[0].key())
     tallies: list[Tally] = []
@@ -116,7 +116,7 @@ def test_a_process_keeps_to_runs_that_share_their_data() -> None:
     jobs = [
         job
         for task in ("sudoku_4x4", "follow_suit")
-        for job in plan(task, ["majority"], symbolic=True, repeats=range(1, 5))
+        for job in plan(task, ["majority"], track="symbolic", repeats=range(1, 5))
     ]
     groups, taken = Groups(jobs), []
     while (job := groups.next_for(len(taken) % 2)) is not None:
@@ -127,7 +127,7 @@ def test_a_process_keeps_to_runs_that_share_their_data() -> None:
 
 
 def test_a_process_without_a_group_of_its_own_takes_half_of_another() -> None:
-    jobs = plan("sudoku_4x4", ["majority"], symbolic=True, repeats=range(1, 9))
+    jobs = plan("sudoku_4x4", ["majority"], track="symbolic", repeats=range(1, 9))
     groups = Groups(jobs)
     assert groups.next_for(0) == jobs[0]
     assert [groups.next_for(1) for _ in range(4)] == jobs[4:]
@@ -139,7 +139,7 @@ def test_a_dask_worker_dies(cluster: Any, tmp_path: Path) -> None:
     from distributed import Client
 
     (tmp_path / "mine.py").write_text(LEARNER.format(here=str(tmp_path)))
-    jobs = plan("sudoku_4x4", [f"{tmp_path}/mine.py:Gated"], symbolic=True, repeats=range(1, 11))
+    jobs = plan("sudoku_4x4", [f"{tmp_path}/mine.py:Gated"], track="symbolic", repeats=range(1, 11))
     limits = Limits(time=600, write=(tmp_path,), read=(tmp_path,))
     store = Store(tmp_path / "results")
     tallies: list[Any] = []
@@ -188,7 +188,7 @@ def test_a_dask_worker_runs_out_of_memory(apart: bool, tmp_path: Path) -> None:
     """Its nanny starts it again and it does the run again; a learner in the sandbox fails alone."""
     distributed = pytest.importorskip("distributed")
     (tmp_path / "mine.py").write_text(HUNGRY.format(here=str(tmp_path)))
-    jobs = plan("sudoku_4x4", [f"{tmp_path}/mine.py:Hungry"], symbolic=True, repeats=range(1, 4))
+    jobs = plan("sudoku_4x4", [f"{tmp_path}/mine.py:Hungry"], track="symbolic", repeats=range(1, 4))
     limits = Limits(time=600, memory=1 << 30, write=(tmp_path,), read=(tmp_path,)) if apart else None
     with distributed.LocalCluster(
         1, threads_per_worker=1, processes=True, dashboard_address=None, host="127.0.0.1", memory_limit="1GiB"
@@ -225,7 +225,7 @@ def test_a_scheduler_dies(tmp_path: Path) -> None:
         port = free.getsockname()[1]
     address = f"tcp://127.0.0.1:{port}"
     (tmp_path / "mine.py").write_text(LEARNER.format(here=str(tmp_path)))
-    jobs = plan("sudoku_4x4", [f"{tmp_path}/mine.py:Gated"], symbolic=True, repeats=range(1, 8))
+    jobs = plan("sudoku_4x4", [f"{tmp_path}/mine.py:Gated"], track="symbolic", repeats=range(1, 8))
     bench, store = (
         Bench("cpu", limits=Limits(time=600, write=(tmp_path,), read=(tmp_path,))),
         Store(tmp_path / "r"),
@@ -264,7 +264,7 @@ def test_a_scheduler_ends_before_its_client_hears_of_it(
         raise CommClosedError("Connection reset by peer")
 
     monkeypatch.setattr(Client, "nthreads", lost)
-    jobs = plan("sudoku_4x4", ["majority"], symbolic=True)
+    jobs = plan("sudoku_4x4", ["majority"], track="symbolic")
     with pytest.raises(SchedulerLost):
         sweep(jobs, Store(tmp_path), Bench(), executor=Executor(1, cluster.scheduler_address))
 
@@ -281,7 +281,7 @@ def test_a_worker_of_another_version(module: str, name: str, cluster: Any, tmp_p
         setattr(known, name, value)
         return before
 
-    jobs = plan("sudoku_4x4", ["majority"], symbolic=True)
+    jobs = plan("sudoku_4x4", ["majority"], track="symbolic")
     with Client(cluster.scheduler_address, set_as_default=False) as client:
         one = next(iter(client.nthreads()))
         before = client.run(becomes, 99, workers=[one])[one]
@@ -330,7 +330,7 @@ def test_what_dask_prints_of_lost_workers_is_kept() -> None:
 def test_an_executor_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("distributed")
     monkeypatch.setattr("nsl_bench.run.sweep._DASK_SECONDS", 1)
-    jobs = plan("sudoku_4x4", ["majority"], symbolic=True)
+    jobs = plan("sudoku_4x4", ["majority"], track="symbolic")
     with pytest.raises(UserError, match="The Dask scheduler tcp"):
         sweep(jobs, Store(tmp_path / "r"), Bench(), executor=Executor(1, "tcp://127.0.0.1:9"))
 

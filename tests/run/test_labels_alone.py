@@ -10,9 +10,9 @@ import pytest
 from sklearn.metrics import roc_auc_score
 
 from nsl_bench.learners.base import About
-from nsl_bench.run.evaluate import Bench, Outcome
+from nsl_bench.run.bench import Bench, Outcome
 from nsl_bench.run.exchange import export, score
-from nsl_bench.run.job import plan
+from nsl_bench.run.plan import plan
 from nsl_bench.run.store import Store
 from nsl_bench.run.sweep import keep
 from nsl_bench.sandbox.limits import Limits

@@ -11,9 +11,9 @@ from click.testing import CliRunner
 import nsl_bench
 from nsl_bench.api.evaluation import Options
 from nsl_bench.cli.report import command as report_command
+from nsl_bench.run.bench import Bench
 from nsl_bench.run.check import check
-from nsl_bench.run.evaluate import Bench
-from nsl_bench.run.job import plan
+from nsl_bench.run.plan import plan
 from nsl_bench.sandbox.limits import Limits
 
 LIMITS = Limits(time=240)
@@ -34,7 +34,7 @@ class Declines:
     ],
 )
 def test_what_a_task_lacks_is_no_failure(task: str, learner: str, said: str) -> None:
-    (job,) = plan(task, [learner], symbolic=True)
+    (job,) = plan(task, [learner], track="symbolic")
     outcome = Bench(limits=None).run(job)
     assert outcome.record.status == "not_applicable" and said in outcome.record.message
     assert outcome.predictions is None and not outcome.record.metrics
@@ -87,7 +87,7 @@ def test_a_comparison_of_runs_on_true_concepts_is_of_the_hypotheses(tmp_path: Pa
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="learners are isolated on POSIX systems")
 def test_it_is_none_in_a_process_of_its_own_either() -> None:
-    (job,) = plan("follow_suit", ["random_forest_knowledge"], symbolic=True)
+    (job,) = plan("follow_suit", ["random_forest_knowledge"], track="symbolic")
     record = Bench(limits=LIMITS).run(job).record
     assert (record.status, record.message) == ("not_applicable", "follow_suit has no knowledge features.")
 

@@ -10,8 +10,8 @@ from click.testing import CliRunner
 
 from nsl_bench.cli import main
 from nsl_bench.core.errors import UserError
-from nsl_bench.run.job import plan
-from nsl_bench.run.plan import Grid, jobs_of, read, write
+from nsl_bench.run.grid import Grid
+from nsl_bench.run.plan import jobs_of, plan, read, write
 
 GRID = Grid(
     "sudoku_4x4", ("majority", "command[label_only]:./a 'b \"c'"), ("rotate90",), (0, 12.5, 90), seed=2
@@ -23,7 +23,7 @@ def test_a_plan_comes_back_as_it_went(tmp_path: Path) -> None:
     path.write_text(write([GRID, Grid("follow_suit", ("ffnsl",))]), encoding="utf-8")
     assert read(path) == [GRID, Grid("follow_suit", ("ffnsl",))]
     jobs = jobs_of(read(path)[:1])
-    assert [job.key() for job in jobs] == [job.key() for job in GRID.jobs()] and len(jobs) == 30
+    assert [job.key() for job in jobs] == [job.key() for job in jobs_of([GRID])] and len(jobs) == 30
     assert {job.track for job in jobs} == {"pretrained", "label_only"}
 
 
@@ -90,14 +90,14 @@ def test_a_wrong_plan_gets_a_sentence(text: str, sentence: str, tmp_path: Path) 
 )
 def test_a_preset_sets_the_shares(preset: str, shares: set[tuple[float, float]], tmp_path: Path) -> None:
     grid = Grid("follow_suit", ("majority",), repeats=(1,), preset=preset)
-    jobs = grid.jobs()
+    jobs = jobs_of([grid])
     assert {(job.train_percent, job.test_percent) for job in jobs} == shares and len(jobs) == 11
     shifted = {job.train_shift for job in jobs} | {job.test_shift for job in jobs}
     assert shifted == {"standard", "noir"}, "the first shift of the task's images"
     (tmp_path / "plan.toml").write_text(write([grid]), encoding="utf-8")
     assert read(tmp_path / "plan.toml") == [grid]
     named = Grid("follow_suit", ("majority",), ("comic",), repeats=(1,), preset=preset)
-    assert {job.test_shift for job in named.jobs()} | {job.train_shift for job in named.jobs()} == {
+    assert {job.test_shift for job in jobs_of([named])} | {job.train_shift for job in jobs_of([named])} == {
         "standard",
         "comic",
     }
@@ -107,7 +107,7 @@ def test_a_preset_sets_the_shares(preset: str, shares: set[tuple[float, float]],
     "task", ["zoo", "sudoku_4x4", "sudoku_4x4:folds=5", "sudoku_9x9", "crop_yield", "indoor_scene"]
 )
 def test_run_time_shift_is_there_for_every_task(task: str) -> None:
-    jobs = Grid(task, ("majority",), repeats=(1,), preset="run-time-shift").jobs()
+    jobs = jobs_of([Grid(task, ("majority",), repeats=(1,), preset="run-time-shift")])
     assert len(jobs) == 11 and {job.train_percent for job in jobs} == {0}
 
 
@@ -121,7 +121,7 @@ def test_run_time_shift_is_there_for_every_task(task: str) -> None:
 )
 def test_a_preset_sets_the_test_tasks(task: str, preset: str, tests: list[str]) -> None:
     shifts, shares = ("rotate90",), (0.0, 50.0)
-    jobs = Grid(task, ("majority",), shifts, shares, repeats=(1,), preset=preset).jobs()
+    jobs = jobs_of([Grid(task, ("majority",), shifts, shares, repeats=(1,), preset=preset)])
     assert len(jobs) == 2 * len(tests) and {job.test_task for job in jobs} == set(tests)
     assert len({job.fit_key() for job in jobs}) == 2, "one training for all test tasks"
 

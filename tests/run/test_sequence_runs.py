@@ -17,9 +17,9 @@ from nsl_bench.learners.d2k import weighted_examples
 from nsl_bench.learners.queries import query_of
 from nsl_bench.learners.view import View
 from nsl_bench.logic.inference.engines import Exact
-from nsl_bench.run.evaluate import Bench
+from nsl_bench.run.bench import Bench
 from nsl_bench.run.exchange import export, score
-from nsl_bench.run.job import plan
+from nsl_bench.run.plan import plan
 from nsl_bench.run.true_rule import example_quality
 from nsl_bench.sandbox.limits import Limits
 
@@ -75,7 +75,7 @@ def test_rules_with_a_memory_are_learned_and_hold_on_longer_sequences(examples: 
     bench = Bench(limits=None)
     learner = f"ffnsl:examples={examples}"
     tested = ["", f"{TASK}:length=6"]
-    records = [bench.run(job).record for job in plan(TASK, [learner], symbolic=True, test_tasks=tested)]
+    records = [bench.run(job).record for job in plan(TASK, [learner], track="symbolic", test_tasks=tested)]
     for record in records:
         assert record.status == "ok", record.message
         assert record.metrics["hypothesis_sequence_accuracy"] == record.metrics["hypothesis_accuracy"] == 1.0
@@ -85,7 +85,7 @@ def test_rules_with_a_memory_are_learned_and_hold_on_longer_sequences(examples: 
 
 def test_probabilities_of_a_step_depend_on_earlier_images() -> None:
     bench = Bench(limits=None)
-    (job,) = plan(TASK, ["ffnsl"], network="softmax:epochs=2")
+    (job,) = plan(TASK, ["ffnsl"], networks="softmax:epochs=2")
     outcome = bench.run(job)
     record = outcome.record
     assert record.status == "ok", record.message
@@ -120,7 +120,7 @@ def test_a_learner_in_the_sandbox_gets_whole_sequences_of_another_length(tmp_pat
     tested = ["parity:length=5"]
     for learner in ("ffnsl", f"{file}:Parities"):
         (job,) = plan(
-            TASK, [learner], symbolic=True, test_tasks=tested, describe=lambda _: About("symbolic", "")
+            TASK, [learner], track="symbolic", test_tasks=tested, describe=lambda _: About("symbolic", "")
         )
         record = bench.run(job).record
         assert record.status == "ok", record.message
@@ -149,7 +149,7 @@ class Parities:
 
 
 def test_a_folder_has_the_sequences_and_the_test_tasks_words(tmp_path: Path) -> None:
-    (job,) = plan(TASK, ["majority"], symbolic=True, test_tasks=["parity:length=4"])
+    (job,) = plan(TASK, ["majority"], track="symbolic", test_tasks=["parity:length=4"])
     (folder,) = export([job], tmp_path, Bench(limits=None), images=False)
     test = pd.read_parquet(folder / "test.parquet")
     assert test["step"].tolist()[:5] == [1, 2, 3, 4, 1] and test["sequence"].tolist()[:5] == [0, 0, 0, 0, 1]

@@ -17,13 +17,14 @@ from nsl_bench.api.evaluation import Options
 from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.types import BLANK
-from nsl_bench.run.evaluate import Bench
-from nsl_bench.run.job import Job, plan
-from nsl_bench.run.structure import changed_sizes, covering, member_of, with_concepts
+from nsl_bench.run.bench import Bench
+from nsl_bench.run.job import Job
+from nsl_bench.run.plan import plan
+from nsl_bench.run.structural_shift import changed_sizes, covering, member_of, with_concepts
 
 
 def jobs(task: str, learner: str, *tested: str, **more: Any) -> list[Job]:
-    return plan(task, [learner], test_tasks=tested, **{"symbolic": True, **more})
+    return plan(task, [learner], test_tasks=tested, **{"track": "symbolic", **more})
 
 
 @pytest.fixture(scope="module")
@@ -63,10 +64,10 @@ def test_a_learner_of_fixed_size_is_not_applicable(bench: Bench) -> None:
 
 
 def test_jobs_without_a_test_task_keep_their_keys() -> None:
-    (job,) = jobs("follow_suit", "ffnsl", "follow_suit", symbolic=False)
+    (job,) = jobs("follow_suit", "ffnsl", "follow_suit", track="own")
     assert job.test_task == "" and job.key() == plan("follow_suit", ["ffnsl"])[0].key()
     assert not {name for name in job.identity() if name.startswith("test_t")}
-    (other,) = jobs("follow_suit", "ffnsl", "follow_suit:players=3", symbolic=False)
+    (other,) = jobs("follow_suit", "ffnsl", "follow_suit:players=3", track="own")
     assert other.key() != job.key() and other.fit_key() == job.fit_key()
     assert Job.from_dict(asdict(other)) == other
 
@@ -99,7 +100,7 @@ def test_both_sets_have_the_concepts_of_the_larger_member(bench: Bench) -> None:
     assert train.concept_ids.max() == 3 and test.concept_ids.max() == 8
     assert train.probabilities.shape[2] == test.probabilities.shape[2] == 9
     assert len(train.slots) == 16 and len(test.slots) == 81
-    (plain,) = plan("sudoku_4x4", ["ffnsl"], symbolic=True)
+    (plain,) = plan("sudoku_4x4", ["ffnsl"], track="symbolic")
     assert bench.material(plain).train.content_hash == material.train.content_hash
 
 

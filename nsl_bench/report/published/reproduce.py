@@ -19,7 +19,8 @@ from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.registry import Spec
 from nsl_bench.core.types import Hypothesis
-from nsl_bench.run.job import Job, plan
+from nsl_bench.run.job import Job
+from nsl_bench.run.plan import plan
 from nsl_bench.run.store import Record, Store
 
 from .equivalence import POWER, Comparison, Mean, compare_means, repeats_needed
@@ -180,17 +181,17 @@ def grid(
             )
         images = f"mnist:{mnist}" if mnist is not None and task.startswith("sudoku") else None
         sizes = ["small", *(["large"] if preset.large and task in _LARGE else [])]
-        symbolic: dict[str, Any] = {"symbolic": True, "splits": folder, "repeats": range(1, 6)}
+        symbolic: dict[str, Any] = {"track": "symbolic", "splits": folder, "repeats": range(1, 6)}
         jobs += plan(task, ["ffnsl"], **symbolic)
         jobs += plan(task, _BASELINES[task], sizes=sizes, **symbolic)
         ours = ["ffnsl", *(["ffnsl:penalty=constant"] if preset.constant else [])]
         shifted: dict[str, Any] = {"splits": folder, "repeats": range(1, preset.repeats + 1)}
         if images is not None:
-            shifted |= {"source": images, "shifts": ["rotate90"]}
+            shifted |= {"sources": images, "shifts": ["rotate90"]}
             for network in (preset.softmax, "edl_gen"):
-                jobs += plan(task, ours, network=network, percents=PERCENTS, **shifted)
+                jobs += plan(task, ours, networks=network, percents=PERCENTS, **shifted)
             shares = preset.baseline_percents
-            jobs += plan(task, _BASELINES[task], network=preset.softmax, percents=shares, **shifted)
+            jobs += plan(task, _BASELINES[task], networks=preset.softmax, percents=shares, **shifted)
         elif preset.stand_ins and task == "follow_suit":
             jobs += plan(task, ["ffnsl"], shifts=list(STAND_INS), percents=PERCENTS, **shifted)
     return list({job.key(): job for job in jobs}.values())

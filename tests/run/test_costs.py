@@ -13,10 +13,10 @@ import pytest
 from nsl_bench.learners.base import About
 from nsl_bench.learners.command import spec_of
 from nsl_bench.learners.view import View
-from nsl_bench.run import effort
-from nsl_bench.run.evaluate import Bench
-from nsl_bench.run.job import plan
-from nsl_bench.run.measuring import _answers
+from nsl_bench.run import scoring
+from nsl_bench.run.bench import Bench
+from nsl_bench.run.plan import plan
+from nsl_bench.run.scoring import _answers
 from nsl_bench.sandbox.host import IsolatedLearner
 from nsl_bench.sandbox.limits import Limits
 from nsl_bench.testing.toy import patches, view
@@ -108,11 +108,11 @@ def test_learning_that_is_put_off_counts_by_a_clock_that_the_learner_does_not_ho
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     clock = [0.0]
-    monkeypatch.setattr(effort, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(scoring, "perf_counter", lambda: clock[0])
     for name in ("perf_counter", "process_time"):
         monkeypatch.setattr(time, name, getattr(time, name))
     learner = Procrastinates(clock)
-    measured, test = effort.Effort(learner), view(patches("test"), labelled=False)
+    measured, test = scoring.Costs(learner), view(patches("test"), labelled=False)
     with measured.of("learning", test):
         learner.fit(test)
     _answers(learner, {"framework": test, "hypothesis": test}, measured)
@@ -121,7 +121,7 @@ def test_learning_that_is_put_off_counts_by_a_clock_that_the_learner_does_not_ho
 
 
 def test_work_between_the_calls_counts() -> None:
-    measured, used = effort.Effort(object.__new__(IsolatedLearner)), iter([1.0, 5.0, 20.0])
+    measured, used = scoring.Costs(object.__new__(IsolatedLearner)), iter([1.0, 5.0, 20.0])
     measured._cpu = lambda: next(used)  # type: ignore[method-assign]
     for name in ("learning", "prediction"):
         with measured.of(name):

@@ -17,9 +17,9 @@ from nsl_bench.core import registry
 from nsl_bench.core.code_files import comes_with_us
 from nsl_bench.learners.command import is_command
 from nsl_bench.run.job import Job
-from nsl_bench.run.measuring import Learned, Measured
+from nsl_bench.run.scoring import Learned, Measured
 
-__all__ = ["Fits", "Shared", "in_order"]
+__all__ = ["FitCache", "Shared", "in_order"]
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Shared:
     stack: ExitStack
 
 
-class Fits:
+class FitCache:
     """Keeps the learner of the last run for the next one, between `start` and `release`."""
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Train and test sets are shifted by dials of their own."""
+"""Train and test sets are shifted by pairs of shifts and shares."""
 
 from __future__ import annotations
 
@@ -11,21 +11,26 @@ import pytest
 from nsl_bench.core.errors import UserError
 from nsl_bench.learners.base import About
 from nsl_bench.learners.majority import Majority
-from nsl_bench.run.dials import Dials, combinations
-from nsl_bench.run.evaluate import Bench
-from nsl_bench.run.job import Job, plan
+from nsl_bench.run.bench import Bench
+from nsl_bench.run.grid import Grid
+from nsl_bench.run.job import Job, ShiftPair
+from nsl_bench.run.plan import plan, shift_pairs
 
-STANDARD = Dials()
+STANDARD = ShiftPair()
+
+
+def pairs(**lists: Any) -> list[ShiftPair]:
+    return shift_pairs(Grid("follow_suit", ("majority",), **{n: tuple(v) for n, v in lists.items()}))
 
 
 def test_shares_of_both_parts_go_together() -> None:
-    found = combinations(["noir", "comic"], [0, 50])
-    assert found == [STANDARD, Dials("noir", 50.0, "noir", 50.0), Dials("comic", 50.0, "comic", 50.0)]
-    assert combinations(["standard", "noir"], [50]) == [Dials("noir", 50.0, "noir", 50.0)]
+    found = pairs(shifts=["noir", "comic"], percents=[0, 50])
+    assert found == [STANDARD, ShiftPair("noir", 50.0, "noir", 50.0), ShiftPair("comic", 50.0, "comic", 50.0)]
+    assert pairs(shifts=["standard", "noir"], percents=[50]) == [ShiftPair("noir", 50.0, "noir", 50.0)]
 
 
 def test_shares_of_one_part_meet_all_of_the_other() -> None:
-    found = combinations(["noir"], train_percents=[0, 100], test_percents=[0, 50])
+    found = pairs(shifts=["noir"], train_percents=[0, 100], test_percents=[0, 50])
     assert [str(one) for one in found] == [
         *("standard", "standard -> noir 50 %", "noir 100 % -> standard", "noir 100 % -> noir 50 %")
     ]
@@ -35,10 +40,10 @@ def test_shares_of_one_part_meet_all_of_the_other() -> None:
 
 
 def test_shifts_of_their_own() -> None:
-    (found,) = combinations(percents=[50], train_shifts=["noir"], test_shifts=["comic"])
-    assert found == Dials("noir", 50.0, "comic", 50.0) and found.curve == "noir -> comic"
-    (clean,) = combinations(percents=[50], test_shifts=["comic"])
-    assert clean == Dials(test_shift="comic", test_percent=50.0)
+    (found,) = pairs(percents=[50], train_shifts=["noir"], test_shifts=["comic"])
+    assert found == ShiftPair("noir", 50.0, "comic", 50.0) and found.curve == "noir -> comic"
+    (clean,) = pairs(percents=[50], test_shifts=["comic"])
+    assert clean == ShiftPair(test_shift="comic", test_percent=50.0)
 
 
 @pytest.mark.parametrize(
@@ -52,13 +57,12 @@ def test_shifts_of_their_own() -> None:
 )
 def test_what_does_not_fit(given: dict[str, Any], words: str) -> None:
     with pytest.raises(UserError, match=words):
-        combinations(**given)
+        pairs(**given)
 
 
 def test_each_part_of_a_run_is_shifted_as_told() -> None:
     bench = Bench("cpu")
-    dials = [STANDARD, *combinations(["rotate90"], train_percents=[0], test_percents=[100])]
-    jobs = plan("sudoku_4x4", ["majority"], shifts=["rotate90"], dials=dials)
+    jobs = plan("sudoku_4x4", ["majority"], shifts=["rotate90"], train_percents=[0], test_percents=[0, 100])
     standard, shifted = (bench.run(job).record for job in jobs)
     assert standard.content_hash["train"] == shifted.content_hash["train"]
     assert standard.content_hash["test"] != shifted.content_hash["test"]
@@ -110,7 +114,7 @@ def test_a_failed_run_has_the_majority_class(tmp_path: Path) -> None:
 
 
 def test_a_run_of_version_1_is_no_run_of_today(tmp_path: Path) -> None:
-    (job,) = plan("sudoku_4x4", ["majority"], symbolic=True)
+    (job,) = plan("sudoku_4x4", ["majority"], track="symbolic")
     old = Job.from_dict({**vars(job), "protocol": 1})
     assert old.key() != job.key()
     with pytest.raises(UserError, match="follows protocol 1"):

@@ -10,6 +10,7 @@ import contextlib
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from time import perf_counter, process_time  # as they are now: a learner in this process may replace them
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,7 +52,6 @@ from nsl_bench.run.concepts import (
     seen_concepts,
     told_concepts,
 )
-from nsl_bench.run.effort import Effort
 from nsl_bench.run.error_analysis import analyse_errors, perceived
 from nsl_bench.run.true_rule import example_quality, is_true_rule
 from nsl_bench.sandbox.command import CommandLearner, FolderLearner
@@ -61,7 +61,9 @@ from nsl_bench.sandbox.limits import Failure, Lost
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Data", "Learned", "Material", "Measured", "blaming", "imputed", "measure_learner"]
+_MIB = 1 << 20
+
+__all__ = ["Costs", "Data", "Learned", "Material", "Measured", "blaming", "imputed", "measure_learner"]
 
 
 @dataclass(frozen=True)
@@ -152,6 +154,67 @@ class Material:
         return views
 
 
+class Costs:
+    """Measures the costs of a learner.
+
+    Wall time includes what the harness does for the learner, such as rendering the images that it asks for,
+    and increases on a busy machine. It excludes computing a view's literals and trying a stranger's rules.
+    CPU time is the learner's own if the learner has its own process: the kernel's count, without a gap from
+    one measured block to the next, so that work between them counts, too.
+
+    Args:
+        learner: the learner. One without a process of its own works in this process, and its memory cannot be
+            measured.
+    """
+
+    def __init__(self, learner: Any) -> None:
+        self._learner = learner
+        self._apart = isinstance(learner, IsolatedLearner)
+        self._counted: float | None = None
+        self.numbers: dict[str, float] = {}
+
+    def _cpu(self) -> float:
+        if not self._apart:
+            return process_time()
+        used = self._learner.usage()
+        if used.peak_memory:
+            self.numbers["peak_memory"] = used.peak_memory / _MIB
+        return float(used.cpu_seconds)
+
+    @contextlib.contextmanager
+    def of(self, doing: str, *views: View) -> Iterator[None]:
+        """Measure a block. The results are ``DOING_time`` and ``DOING_cpu_time``, in seconds.
+
+        Blocks of one name are added up.
+
+        Args:
+            doing: name of the numbers.
+            views: what the learner is handed; the time of computing their literals does not count.
+        """
+        clock = self._clock(views)
+        before = self._counted if self._apart and self._counted is not None else self._cpu()
+        cpu = before - self._given_cpu(views)
+        yield
+        self._add(f"{doing}_time", self._clock(views) - clock)
+        self._counted = self._cpu()
+        self._add(f"{doing}_cpu_time", self._counted - self._given_cpu(views) - cpu)
+
+    def _clock(self, views: Sequence[View]) -> float:
+        vetting = self._learner.vetting_time if self._apart else 0.0
+        return perf_counter() - _given(views, 0) - vetting
+
+    def _add(self, name: str, seconds: float) -> None:
+        self.numbers[name] = self.numbers.get(name, 0.0) + max(0.0, seconds)
+
+    def _given_cpu(self, views: Sequence[View]) -> float:
+        """What was used in this process, which is not that of a learner with processes of its own."""
+        return 0.0 if self._apart else _given(views, 1)
+
+
+def _given(views: Sequence[View], which: int) -> float:
+    return sum(view.given_time[which] for view in views)
+
+
 @dataclass(frozen=True)
 class Learned:
     """A learner that has learned, and what that cost.
@@ -203,21 +266,21 @@ def measure_learner(
         InvalidOutput: its output has a wrong shape or wrong values.
     """
     found = Measured()
-    effort = Effort(learner)
+    costs = Costs(learner)
     if learned is None:
-        learner = _fitted(learner, material, found, effort)
-        learned = Learned(learner, dict(effort.numbers), found.validation_hash)
+        learner = _fitted(learner, material, found, costs)
+        learned = Learned(learner, dict(costs.numbers), found.validation_hash)
     learner, found.learned, found.validation_hash = learned.learner, learned, learned.validation_hash
-    effort.numbers.update(learned.numbers)
+    costs.numbers.update(learned.numbers)
     views = material.tests()
-    answers = _answers(learner, views, effort)
+    answers = _answers(learner, views, costs)
     asked: dict[str, float] = {}
     concepts: npt.NDArray[np.int16] | None = None
     if "framework" in answers:
-        asked, concepts = _asked_more(learner, material, views, interventions, effort)
-    with blaming("rules"), effort.of("prediction"):
+        asked, concepts = _asked_more(learner, material, views, interventions, costs)
+    with blaming("rules"), costs.of("prediction"):
         hypothesis = hypothesis_of(learner, material.benchmark)
-    told = learner.effort() if isinstance(learner, FolderLearner) else effort.numbers
+    told = learner.effort() if isinstance(learner, FolderLearner) else costs.numbers
     found.numbers = {**told, **asked}
     own = hypothesis  # whose probabilities and atoms are the learner's
     if hypothesis is not None and hypothesis.language == "tree":
@@ -244,7 +307,7 @@ def measure_learner(
     return found
 
 
-def _fitted(learner: Any, material: Material, found: Measured, effort: Effort) -> Any:
+def _fitted(learner: Any, material: Material, found: Measured, costs: Costs) -> Any:
     """The learner that learned, which may be another object."""
     train = material.view(material.train)
     more: dict[str, View] = {}
@@ -252,23 +315,23 @@ def _fitted(learner: Any, material: Material, found: Measured, effort: Effort) -
         validation = material.validation()
         found.validation_hash = validation.content_hash
         more = {"validation": material.view(validation)}
-    with blaming("fit"), effort.of("learning", train, *more.values()):
+    with blaming("fit"), costs.of("learning", train, *more.values()):
         fitted = learner.fit(train, **more)
     return learner if fitted is None else fitted
 
 
-def _answers(learner: Any, views: Mapping[str, View], effort: Effort) -> dict[str, Answered]:
+def _answers(learner: Any, views: Mapping[str, View], costs: Costs) -> dict[str, Answered]:
     """What a learner answers, by evaluation; the time of all counts, as it may learn in any of them."""
     answering = "command" if isinstance(learner, CommandLearner) else "predict"
     answers: dict[str, Answered] = {}
     for name, view in views.items():
-        with contextlib.suppress(Unanswered), blaming(answering), effort.of("prediction", view):
+        with contextlib.suppress(Unanswered), blaming(answering), costs.of("prediction", view):
             answers[name] = answers_of(learner, view)
     return answers
 
 
 def _asked_more(
-    learner: Any, material: Material, views: Mapping[str, View], interventions: Sequence[int], effort: Effort
+    learner: Any, material: Material, views: Mapping[str, View], interventions: Sequence[int], costs: Costs
 ) -> tuple[dict[str, float], npt.NDArray[np.int16] | None]:
     """How good the concepts are that a learner sees, and its accuracy where it is given some true ones.
 
@@ -279,7 +342,7 @@ def _asked_more(
     seen_here: npt.NDArray[np.int16] | None = None
     test = material.test
     if hasattr(learner, "predict_concepts"):
-        with blaming("predict_concepts"), effort.of("prediction", views["framework"]):
+        with blaming("predict_concepts"), costs.of("prediction", views["framework"]):
             answer = learner.predict_concepts(views["framework"])
             if answer is not None:
                 given = concept_probabilities(answer, test.split)
@@ -291,7 +354,7 @@ def _asked_more(
         rng = generator("interventions", material.tested.name, material.tested.version)
         seen = replace(test, predictions=intervened(test.split, test.predictions, k, rng))
         shown = material.view(seen, labelled=False)
-        with contextlib.suppress(Unanswered), blaming("predict"), effort.of("prediction", shown):
+        with contextlib.suppress(Unanswered), blaming("predict"), costs.of("prediction", shown):
             labels, _ = answers_of(learner, shown)
             found[f"accuracy_given_{k}"] = measure.accuracy(labels, test.split.labels.astype(np.int64))
     return found, seen_here

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from nsl_bench.run.dials import combinations
-from nsl_bench.run.evaluate import Bench
-from nsl_bench.run.fits import in_order
-from nsl_bench.run.job import Job, plan
+from nsl_bench.run.bench import Bench
+from nsl_bench.run.fit_cache import in_order
+from nsl_bench.run.job import Job
+from nsl_bench.run.plan import plan
 from nsl_bench.run.record import Record
 from nsl_bench.run.store import Store
 from nsl_bench.run.sweep import Executor, sweep
@@ -23,8 +23,8 @@ COSTS = ("_time", "peak_memory")
 
 
 def jobs(learners: Sequence[str] = LEARNERS, train_percents: Sequence[float] = (50,)) -> list[Job]:
-    dials = combinations(["rotate90"], train_percents=train_percents, test_percents=[0, 100])
-    return plan("sudoku_4x4", learners, shifts=["rotate90"], dials=dials, sizes=["40"])
+    shares = {"train_percents": train_percents, "test_percents": [0, 100]}
+    return plan("sudoku_4x4", learners, shifts=["rotate90"], sizes=["40"], **shares)
 
 
 def told(record: Record) -> dict[str, Any]:

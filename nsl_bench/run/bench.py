@@ -25,11 +25,11 @@ from nsl_bench.learners.environments import is_environment
 from nsl_bench.learners.view import View
 from nsl_bench.logic.guarded.call import Allowance
 from nsl_bench.run.environment import environment, limits_said, versions
-from nsl_bench.run.fits import Fits
+from nsl_bench.run.fit_cache import FitCache
 from nsl_bench.run.job import PROTOCOL, Job
-from nsl_bench.run.measuring import Data, Material, Measured, blaming, imputed, measure_learner
 from nsl_bench.run.record import Record
-from nsl_bench.run.structure import changed_sizes, covering, with_concepts, with_concepts_of
+from nsl_bench.run.scoring import Data, Material, Measured, blaming, imputed, measure_learner
+from nsl_bench.run.structural_shift import changed_sizes, covering, with_concepts, with_concepts_of
 from nsl_bench.sandbox.command import CommandLearner
 from nsl_bench.sandbox.host import IsolatedLearner
 from nsl_bench.sandbox.limits import Failure, Limits, Lost
@@ -102,7 +102,7 @@ class Bench:
         self.data_seed = data_seed
         self.interventions = tuple(interventions)
         self._lost = self._apart = False
-        self.fits = Fits()
+        self.fits = FitCache()
         self._networks: dict[tuple[str, str, str], Network] = {}
         self._sources: dict[tuple[str, str], tuple[Benchmark, ImageSource]] = {}
         self._data: dict[Part, dict[tuple[Any, ...], Data]] = {part: {} for part in _KEPT}

@@ -1,0 +1,112 @@
+"""The grid of a sweep: each field is declared here, and nowhere else.
+
+The options of ``nsl-bench run``, ``plan`` and ``export``, the arguments of `nsl_bench.evaluate` and the keys
+of plan files are made of the fields of `Grid`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any, Literal
+
+from nsl_bench.core.declared import Declared, Is
+
+__all__ = ["Grid"]
+
+_SHARE = Annotated[float, Is("a number between 0 and 100", least=0, most=100)]
+_NATURAL = Annotated[int, Is("a whole number of 0 or more", least=0)]
+_REPEAT = Annotated[int, Is("a whole number of 1 or more", least=1)]
+_TEXTS = Annotated[tuple[str, ...], Is("a list of at least one string", shortest=1)]
+_SHARES = Annotated[tuple[_SHARE, ...], Is("a list of numbers between 0 and 100", shortest=1)]
+_NATURALS = Annotated[tuple[_NATURAL, ...], Is("a list of whole numbers of 0 or more", shortest=1)]
+_REPEATS = Annotated[tuple[_REPEAT, ...], Is("a list of whole numbers of 1 or more", shortest=1)]
+
+
+def _said(meaning: str, *flags: str) -> Mapping[str, Any]:
+    """What a field means, and its names on the command line; the first one also names the argument."""
+    return {"meaning": meaning, "flags": flags}
+
+
+@dataclass(frozen=True)
+class Grid(Declared):
+    """A grid of runs: every combination of its lists."""
+
+    benchmark: str = field(metadata=_said("Task."))
+    learners: _TEXTS = field(
+        metadata=_said("Learner: name, module:Class or file.py:Class.", "--learner"),
+    )
+    shifts: _TEXTS = field(
+        default=("standard",), metadata=_said("Shift, as a short name or spec.", "--shift")
+    )
+    percents: _SHARES = field(
+        default=(0,),
+        metadata=_said(
+            "Shares of shifted examples (%) in both train and test set.", "--shares", "--percents"
+        ),
+    )
+    train_shifts: _TEXTS = field(
+        default=(), metadata=_said("Shift of the train images, instead of --shift.", "--train-shift")
+    )
+    train_percents: _SHARES = field(
+        default=(),
+        metadata=_said(
+            "Shares of shifted train examples (%). Each is combined with each of --test-shares.",
+            "--train-shares",
+        ),
+    )
+    test_shifts: _TEXTS = field(
+        default=(), metadata=_said("Shift of the test images, instead of --shift.", "--test-shift")
+    )
+    test_percents: _SHARES = field(
+        default=(), metadata=_said("Shares of shifted test examples (%).", "--test-shares")
+    )
+    sizes: _TEXTS = field(default=("small",), metadata=_said("Train size.", "--size"))
+    repeats: _REPEATS = field(default=(1, 2, 3, 4, 5), metadata=_said("Number of train splits.", "--repeats"))
+    sources: _TEXTS = field(
+        default=(),
+        metadata=_said(
+            "Image source: mnist:FOLDER, decks:FOLDER,standard=DECK ... Default: the embedded one.",
+            "--source",
+        ),
+    )
+    networks: _TEXTS = field(default=("softmax",), metadata=_said("Perception network.", "--network"))
+    network_seeds: _NATURALS = field(
+        default=(), metadata=_said("Seeds of each network. Default: the network's own.", "--network-seeds")
+    )
+    learner_draws: _NATURALS = field(
+        default=(0,), metadata=_said("Seeds of each learner, counted from 0.", "--learner-seeds")
+    )
+    track: Annotated[Literal["own", "symbolic"], Is('"own" or "symbolic"')] = field(
+        default="own",
+        metadata=_said(
+            "own: the learner's track. symbolic: learners see true concepts instead of network predictions.",
+            "--track",
+        ),
+    )
+    seed: Annotated[int, Is("a whole number of 64 bits", least=-(2**63), most=2**63 - 1)] = field(
+        default=0, metadata=_said("Seed of the data, from which the learners' seeds are derived.", "--seed")
+    )
+    splits: str = field(
+        default="",
+        metadata=_said(
+            "Folder of existing splits (test.csv, small/train_1.csv ...) to use instead of generating them.",
+            "--splits",
+        ),
+    )
+    preset: str = field(
+        default="",
+        metadata=_said(
+            "Shares by name, 0 to 100 % in steps of 10, of the task's first shift unless one is named: shift "
+            "(train and test examples alike), run-time-shift (test only) or train-shift. Or test tasks by "
+            "name: longer, longer-seen-images (addition), more-disks, more-disks-longer (hanoi).",
+            "--preset",
+        ),
+    )
+    test_tasks: _TEXTS = field(
+        default=(),
+        metadata=_said(
+            "Task of the same family to test on, e.g. sudoku_9x9 for sudoku_4x4. Default: the task itself.",
+            "--test-task",
+        ),
+    )
