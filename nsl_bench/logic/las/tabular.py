@@ -25,7 +25,7 @@ from nsl_bench.logic.las.tables.columns import Columns
 from nsl_bench.logic.las.tables.conditions import Target, choice_atom, targets
 from nsl_bench.logic.las.tables.formulas import Formula, assign, demands, evaluate
 from nsl_bench.logic.las.tables.grounding import ground
-from nsl_bench.logic.las.tables.literals import Made, Vocabulary
+from nsl_bench.logic.las.tables.literals import Vocabulary
 from nsl_bench.logic.las.task import LasTask, Solution, Tier, uncoverable
 
 if TYPE_CHECKING:
@@ -185,7 +185,6 @@ class _TabularSearch:
 
     def __init__(self, task: LasTask, budget: Budget, tell: Tell, strict: LanguageBias | None = None) -> None:
         self._task = task
-        self._made: Made | None = None if strict is None else {}
         self._strict = strict
         self.adds_up = True
         self._budget = budget
@@ -232,11 +231,11 @@ class _TabularSearch:
         """The best answer, by rules that a bias allows; its constraints tell apart what `sight` says."""
         budget, branches = self._budget, self._goals
         interest = self._cells.interest
-        self._vocabulary = Vocabulary(self._task, self._grounding, budget, interest, sight, self._made)
-        forms = head_forms(self._vocabulary, self._cells)
+        self._vocabulary = Vocabulary(self._task, self._grounding, budget, interest, sight)
         self._lap("conditions")
         budget.pause()
         self._bodies = Bodies(self._vocabulary, budget, _ENUMERATION_SHARE)
+        forms = head_forms(self._vocabulary, self._cells)
         self.adds_up = self._vocabulary.additive
         self._lap("tables")
         self._rules = candidates(self._bodies, forms, self._cells, strict)

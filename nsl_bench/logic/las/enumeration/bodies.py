@@ -76,7 +76,7 @@ class Bodies:
         unguarded = frozenset(kind for kind in types if not vocabulary.domain(kind).guarded)
         self._sighted = vocabulary.sight is not None
         self._maker = BlockMaker(self.literals, vocabulary.columns.full, unguarded, self._sighted)
-        self.complete = vocabulary.has_witnesses(self.literals)
+        self.complete = vocabulary.complete
         self._singles = self._maker.of_literals(bias.max_variables, without_replacement=distinct_atoms)
 
     def bodies(

@@ -18,6 +18,7 @@ from nsl_bench.logic.las.enumeration.compiled import make_tables
 from nsl_bench.logic.las.enumeration.conjunctions import Conjunction, Relevance
 from nsl_bench.logic.las.enumeration.evaluation import Extension
 from nsl_bench.logic.las.enumeration.resources import Limits, Resources
+from nsl_bench.logic.las.enumeration.sieve import Sieve
 from nsl_bench.logic.las.tables.columns import Bits
 from nsl_bench.logic.las.tables.dominance import covers, undominated
 from nsl_bench.logic.las.tables.literals import Vocabulary
@@ -68,6 +69,7 @@ class Search:
         self.evaluated = 0
         self.complete = False
         self._blocks: Sequence[BuildingBlock] = blocks.items
+        self._literals = blocks.literals
         self._fixed = fixed
         self._limits = limits
         self._unprofitable = unprofitable
@@ -81,6 +83,10 @@ class Search:
         self._interest = vocabulary.interest
         tests = (i for i, b in enumerate(self._blocks) if b.types == fixed and not b.varies)
         self._tests = set(tests) if through_first else set()
+        settled = vocabulary.settled(fixed[0]) if self._tests else None
+        self._sieve: Sieve | None = None
+        if settled is not None:
+            self._sieve = Sieve(self._blocks, self._tests, settled, limits, sighted=self._sighted)
         self._known_useful: dict[tuple[tuple[str, ...], tuple[Placement, ...]], set[int]] = {}
         self._renamings = Renamings(self._blocks, len(fixed))
         self._options: dict[tuple[str, ...], list[_Option]] = {}
@@ -139,16 +145,33 @@ class Search:
         useful = self._useful(state)
         present = set(state.placements)
         families = {self._blocks[index].family for index, _ in state.placements} - {None}
-        return self._grow(
-            state,
-            [
-                (placement, new)
-                for placement, new, joined in options
-                if placement not in present
-                and placement[0] in useful
-                and (joined or self._blocks[placement[0]].family in families)
-            ],
-        )
+        placed = [
+            (placement, new)
+            for placement, new, joined in options
+            if placement not in present
+            and placement[0] in useful
+            and (joined or self._blocks[placement[0]].family in families)
+        ]
+        return itertools.chain(self._grow(state, placed), self._pairs(state))
+
+    def _pairs(self, state: Conjunction) -> Iterator[Conjunction]:
+        """The extensions of `state` by two tests that say something together only."""
+        if self._sieve is None or not state.placements or not self._is_loose(state):
+            return
+        if any(each[0] in self._tests for each in state.placements):
+            return
+        for first, others in self._sieve.pairs.items():
+            more = self._blocks[first].used
+            if self._limits.allow(state.used, more):
+                placements = (*state.placements, (first, (0,)))
+                between = state._replace(placements=placements, used=state.used.plus(more, 0))
+                yield from self._grow(between, [((other, (0,)), ()) for other in others])
+
+    def _is_loose(self, state: Conjunction) -> bool:
+        """See `Sieve.is_loose`."""
+        core = [i for i, _ in state.placements if i not in self._tests]
+        literals = (self._literals[k] for i in core for k, _ in self._blocks[i].parts)
+        return self._sieve is not None and self._sieve.is_loose([each.mode.negated for each in literals])
 
     def _useful(self, state: Conjunction) -> Collection[int]:
         """The blocks that may be added, without tests of a star's leaf that others make superfluous.
@@ -159,13 +182,28 @@ class Search:
         if not self._tests:
             return range(len(self._blocks))
         core = tuple(each for each in state.placements if each[0] not in self._tests)
+        tests = [i for i, _ in state.placements if i in self._tests]
+        if self._sieve is not None and self._is_loose(state):
+            return self._beside_negated(tests)
         found = self._known_useful.get((state.types, core))
         if found is None:
             found = set(range(len(self._blocks))) - self._tests
             if core or self._sighted:
                 found |= self._undominated_tests(state.types, core)
             self._known_useful[state.types, core] = found
+        if self._sieve is not None and tests:
+            return found & self._sieve.worthwhile(tests)
         return found
+
+    def _beside_negated(self, tests: Sequence[int]) -> Collection[int]:
+        """The blocks that may be added where but negated literals and some tests are about the leaf."""
+        assert self._sieve is not None
+        if tests and not self._sieve.is_vain(tests):
+            return self._sieve.worthwhile(tests)
+        found = set(self._sieve.witnesses) if self._sighted else set()
+        return (
+            found if tests else found | set(self._sieve.alone) | set(range(len(self._blocks))) - self._tests
+        )
 
     def _undominated_tests(self, types: tuple[str, ...], core: tuple[Placement, ...]) -> set[int]:
         """The tests that are left beside some placed blocks."""

@@ -21,7 +21,7 @@ from nsl_bench.logic.las.syntax.scanner import Source, split_arguments
 if TYPE_CHECKING:
     from clingo.ast import AST
 
-__all__ = ["parse_mode_body", "parse_mode_head"]
+__all__ = ["constants_in", "parse_mode_body", "parse_mode_head"]
 
 _PREFIX = re.compile(r"(!=|<=|>=|==|<|>|=)\s*\((.*)\)$", re.DOTALL)
 _OPERATORS = ("=", "<", "<=", ">", ">=", "!=")
@@ -35,6 +35,8 @@ _ARITHMETIC = dict(enumerate(OPERATORS, 3))
 _KNOWN = ", ".join(OPERATORS)
 _STRING = re.compile(r'"(?:\\.|[^"\\])*"')
 _OPTIONS = ("positive", "negative", "anti_reflexive", "symmetric")
+
+_RANGE = re.compile(r"(-?\d{1,9})\s*\.\.\s*(-?\d{1,9})")
 
 
 def parse_mode_head(source: Source, text: str, offset: int) -> ModeHead:
@@ -86,6 +88,18 @@ def parse_mode_body(source: Source, text: str, offset: int) -> ModeBody:
             at, f"'{literal}': num_var(type) needs an atom without 'not', which gives it a value."
         )
     return ModeBody(parsed, negated, recall, options)
+
+
+def constants_in(source: Source, value: str, offset: int) -> list[str]:
+    """The constants that a ``#constant`` states: the numbers of a range, or one value."""
+    ends = _RANGE.fullmatch(value)
+    if ends:
+        return [str(number) for number in range(int(ends[1]), int(ends[2]) + 1)]
+    if ".." in value and '"' not in value:
+        raise source.error(
+            offset, f"a range in '#constant' must have whole numbers such as 0..100; got '{value}'."
+        )
+    return [value]
 
 
 def _arguments(

@@ -32,7 +32,7 @@ from nsl_bench.logic.las.language_bias import (
 )
 from nsl_bench.logic.las.syntax.examples import PLAIN_FACT, ExampleReader, unique_ids
 from nsl_bench.logic.las.syntax.meta_bias import in_own_words, quoted_program, spoken, unheard, untold
-from nsl_bench.logic.las.syntax.modes import parse_mode_body, parse_mode_head
+from nsl_bench.logic.las.syntax.modes import constants_in, parse_mode_body, parse_mode_head
 from nsl_bench.logic.las.syntax.scanner import Source, Statement, split_arguments
 
 __all__ = ["TaskText", "build_task", "parse_task", "read_task"]
@@ -358,7 +358,8 @@ class _Reader:
             rules = parse(f"{kind}({value}).", self.source.name, self.source.place(offset), safe=False).rules
             if len(rules) != 1 or rules[0].node.body or rules[0].derives != {(kind, 1)}:
                 raise self.source.error(offset, f"'{value.strip()}' is not one value in '#constant'.")
-            self.constants[(kind, value.strip())] = None
+            for each in constants_in(self.source, value.strip(), offset):
+                self.constants[(kind, each)] = None
         elif word in ("maxv", "max_body", "max_penalty"):
             digits = self._match(_NUMBER, statement, f"#{word}(number)").group(1)
             number = self.source.number(

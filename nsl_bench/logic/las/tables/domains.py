@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.core.budget import Undecided
+from nsl_bench.logic.las.bias.lookups import ordered
 from nsl_bench.logic.las.tables.columns import Bits, Columns, pack, unpack
 from nsl_bench.logic.las.tables.grounding import Grounding
 
@@ -161,8 +162,7 @@ def comparison_table(operator: str, left: Domain | Symbol, right: Domain | Symbo
         uint64 [size of each variable..., words].
     """
     sides = [side.values if isinstance(side, Domain) else (side,) for side in (left, right)]
-    holds = np.array([[_holds(operator, a, b) for b in sides[1]] for a in sides[0]], np.bool_)
-    holds = holds.reshape(len(sides[0]), len(sides[1]))
+    holds = ordered(operator, *sides)
     domains = [side for side in (left, right) if isinstance(side, Domain)]
     if all(domain.local is None for domain in domains):
         keep = holds.reshape([len(domain.values) for domain in domains])
@@ -173,13 +173,3 @@ def comparison_table(operator: str, left: Domain | Symbol, right: Domain | Symbo
     ]
     flags = holds[values[0][:, None, :], values[1][None, :, :]]
     return pack(flags.reshape(*(domain.size for domain in domains), n))
-
-
-def _holds(operator: str, a: Symbol, b: Symbol) -> bool:
-    if operator == "=":
-        return bool(a == b)
-    if operator == "!=":
-        return bool(a != b)
-    if operator in ("<", ">="):
-        return bool(a < b) is (operator == "<")
-    return bool(b < a) is (operator == ">")

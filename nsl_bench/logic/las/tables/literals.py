@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,6 @@ import numpy as np
 
 from nsl_bench.core.budget import Budget, Undecided
 from nsl_bench.logic.las.bias.additive import additive_costs, all_heads
-from nsl_bench.logic.las.bias.lookups import looked_up
 from nsl_bench.logic.las.bias.program import bias_program
 from nsl_bench.logic.las.checks import without_constant
 from nsl_bench.logic.las.language_bias import (
@@ -26,11 +26,11 @@ from nsl_bench.logic.las.language_bias import (
 )
 from nsl_bench.logic.las.tables.body_literals import BodyLiteral, Pattern, patterns
 from nsl_bench.logic.las.tables.columns import Bits, Columns
+from nsl_bench.logic.las.tables.comparisons import Reach, Settled, reached, settled, test_rows
 from nsl_bench.logic.las.tables.domains import Domain, atom_table, comparison_table, make_domain
 from nsl_bench.logic.las.tables.dominance import undominated
 from nsl_bench.logic.las.tables.grounding import Grounding
 from nsl_bench.logic.las.tables.intervals import Interest, Rank, bounded, rank
-from nsl_bench.logic.las.tables.reach import reached
 from nsl_bench.logic.las.task import LasTask
 from nsl_bench.logic.las.terms import match_term
 from nsl_bench.logic.las.thresholds import priced
@@ -40,17 +40,12 @@ if TYPE_CHECKING:
 
     from nsl_bench.logic.las.bias.sight import Sight
 
-__all__ = ["Made", "Vocabulary"]
+__all__ = ["Vocabulary"]
 
-_FEW_VALUES = 64
-"""A type with so many members is not narrowed to some where constraints may ask for more literals."""
 _WATCHED = 256
 """Tables between two looks at the time."""
 _MOST_PLACES = 30
 """Variables of a literal; numpy's arrays have at most 64 axes, and its products fewer."""
-
-Made = dict[ModeLiteral, list[tuple[tuple[str, ...], Bits]]]
-"""Constants and tables by declarations, once they are known."""
 
 
 class Vocabulary:
@@ -75,7 +70,6 @@ class Vocabulary:
         budget: Budget,
         interest: Interest,
         sight: Sight | None = None,
-        made: Made | None = None,
     ) -> None:
         self.task = task
         self.bias = task.bias
@@ -84,12 +78,12 @@ class Vocabulary:
         self.columns: Columns = grounding.columns
         self.interest = interest
         self.sight = sight
-        self._made = made
         self._kinds: dict[object, int] = {}
         self.without_replacement = self.bias.ground_without_replacement
         self.additive = True
         self._domains: dict[str, Domain] = {}
-        self._witnesses: dict[str, Symbol] = {}
+        self._settled: dict[str, Settled] = {}
+        self._narrows = True
         self._constants: dict[str, dict[str, Symbol]] = {}
         self._resolved: dict[ModeAtom, ModeAtom] = {}
         self._head_types = {
@@ -99,55 +93,35 @@ class Vocabulary:
     def domain(self, name: str) -> Domain:
         """The domain of variables of type `name`."""
         found = self._domains.get(name)
-        if found is None and name in self._reached:
-            found = self._domains[name] = self._reached_domain(name)
-        elif found is None:
+        if found is None:
             guarded = (name, 1) in self.grounding.derivable
-            everywhere = name in self._head_types or self.without_replacement
-            values = None if guarded else self._open_values(name)
-            found = make_domain(name, self.grounding, values, everywhere=everywhere)
+            settled = self.settled(name)
+            if settled is not None:
+                values = settled.values
+                guards = np.broadcast_to(self.columns.full, (len(values), self.columns.words))
+                found = Domain(name, values, guarded, np.ascontiguousarray(guards), None)
+            else:
+                everywhere = name in self._head_types or self.without_replacement
+                open_values = None if guarded else self._open_values(name)
+                found = make_domain(name, self.grounding, open_values, everywhere=everywhere)
             self._domains[name] = found
         return found
 
     @cached_property
-    def _reached(self) -> dict[str, dict[Symbol, Bits]]:
-        """See `nsl_bench.logic.las.tables.reach`; nothing is known without replacement."""
-        if self.without_replacement:
-            return {}
-        found = reached(self.bias, self.grounding, self.fillings, self.interest.asked)
-        return found if self._made is None else self._with_witnesses(found)
+    def _reached(self) -> dict[str, Reach]:
+        """See `nsl_bench.logic.las.tables.comparisons`; nothing is known without replacement."""
+        return {} if self.without_replacement else reached(self)
 
-    def _with_witnesses(self, found: dict[str, dict[Symbol, Bits]]) -> dict[str, dict[Symbol, Bits]]:
-        """The values of large types, and one more, for literals that only a constraint asks for."""
-        kept: dict[str, dict[Symbol, Bits]] = {}
-        for kind, values in found.items():
-            members = sorted(arguments[0] for arguments, _ in self.grounding.atoms(kind, 1))
-            if (kind, 1) in self.grounding.derivable and len(members) > _FEW_VALUES:
-                self._witnesses[kind] = members[len(members) // 2]
-                kept[kind] = values | {self._witnesses[kind]: self.columns.full}
-        return kept
+    def settled(self, name: str) -> Settled | None:
+        """The values and tests of a type of which only some matter."""
+        if name in self._reached and name not in self._settled:
+            self._settled[name] = settled(self, name, self._reached[name], narrows=self._narrows)
+        return self._settled.get(name)
 
-    def has_witnesses(self, literals: Sequence[BodyLiteral]) -> bool:
-        """Whether literals of any kinds are true together of a value that no example speaks of."""
-        wanted = self.interest.wanted
-        for kind, value in self._witnesses.items():
-            place = self.domain(kind).position[value]
-            known: dict[int, bool] = {}
-            for literal in literals:
-                if literal.types == (kind,):
-                    holds = not (wanted & ~literal.table[place]).any()
-                    known[literal.kind] = known.get(literal.kind, False) or holds
-            if not all(known.values()):
-                return False
-        return True
-
-    def _reached_domain(self, name: str) -> Domain:
-        """The domain of a type of which only some values matter."""
-        guarded = (name, 1) in self.grounding.derivable
-        members = {arguments[0] for arguments, _ in self.grounding.atoms(name, 1)} if guarded else None
-        values = tuple(sorted(v for v in self._reached[name] if members is None or v in members))
-        guards = np.broadcast_to(self.columns.full, (len(values), self.columns.words))
-        return Domain(name, values, guarded, np.ascontiguousarray(guards), None)
+    @property
+    def complete(self) -> bool:
+        """Whether rules that only a constraint wants longer are among those that can be made."""
+        return all(each.complete for each in self._settled.values())
 
     @cached_property
     def single(self) -> frozenset[str]:
@@ -165,7 +139,7 @@ class Vocabulary:
         if found is None:
             if self.grounding.depends(name, 1):
                 raise Undecided("a type depends on what is learned")
-            symbols = [self._ground(value) for kind, value in self.bias.constants if kind == name]
+            symbols = [self.ground_term(value) for kind, value in self.bias.constants if kind == name]
             symbols += [arguments[0] for arguments, _ in self.grounding.atoms(name, 1)]
             found = {str(symbol): symbol for symbol in sorted(symbols)}
             self._constants[name] = found
@@ -220,9 +194,14 @@ class Vocabulary:
     def _resolved_term(self, term: ModeTerm) -> ModeTerm:
         if isinstance(term, Compound):
             return Compound(term.name, tuple(map(self._resolved_term, term.arguments)))
-        return term if isinstance(term, Placeholder) else str(self._ground(term))
+        return term if isinstance(term, Placeholder) else str(self.ground_term(term))
 
-    def _ground(self, text: str) -> Symbol:
+    def ground_term(self, text: str) -> Symbol:
+        """The term that a text of the bias is.
+
+        Raises:
+            Undecided: it is none, or several.
+        """
         symbol = self.grounding.symbol(text)
         if symbol is None:
             raise Undecided(f"'{text}' is not one ground term")
@@ -253,45 +232,85 @@ class Vocabulary:
                 take too much memory.
             UserError: a constant's type has no constant.
         """
-        found: list[BodyLiteral] = []
+        found = self._literals()
+        if not self.additive and self._settled and self._narrows:
+            self._narrows = False  # a literal at another's cost is no better in every rule
+            self._settled.clear()
+            self._domains.clear()
+            found = self._literals()
+        return found
+
+    def _literals(self) -> list[BodyLiteral]:
+        found: list[list[BodyLiteral]] = []
+        self.additive = True
         uniform = bias_program(self.bias).uniform
         for mode in self.bias.literals:
             types = tuple(p.type for p in mode.literal.placeholders if p.kind == "var")
             if len(types) > _MOST_PLACES:
                 raise Undecided(f"a literal with {len(types)} variables")
-            atom = self.resolved(mode.literal) if isinstance(mode.literal, ModeAtom) else None
-            made = self._tables_of(mode)
-            literals = [BodyLiteral(mode, constants, types, table, {}, atom) for constants, table in made]
-            literals = [literal._replace(kind=self._kind(literal)) for literal in literals]
-            if uniform is not None:
-                prices = [(uniform.literal * literal.size, literal.size) for literal in literals]
-                literals = self._undominated(literals, prices)
-            found += literals
-        found = self._priced(found)
-        if not self.additive and any(lit.atom is not None and lit.atom.has_thresholds for lit in found):
+            made, known = self._tables_of(mode, types)
+            literals = self._made(mode, made)
+            if uniform is not None and not known:
+                literals = self._undominated(literals, [(uniform.literal * x.size, x.size) for x in literals])
+            found.append(literals)
+        costs = self._costs([literal for group in found for literal in group])
+        # less than nothing for a literal is no sum to count on: a longer body might cost less
+        self.additive = costs is not None and all(min(each.values(), default=0) >= 0 for each in costs)
+        literals = list(itertools.chain.from_iterable(found))
+        if not self.additive and any(lit.atom is not None and lit.atom.has_thresholds for lit in literals):
             raise Undecided("#bias prices rules as a whole, and bodies have thresholds")
-        if uniform is not None or not self.additive:
-            return found
-        groups = itertools.groupby(found, lambda literal: literal.mode)
-        return [
-            literal
-            for _, group in groups
-            for each in [list(group)]
-            for literal in self._undominated(each, [(*lit.costs.values(), lit.size) for lit in each])
-        ]
+        if costs is None or not self.additive:
+            return [lit._replace(costs=dict.fromkeys(self._patterns(lit), 0)) for lit in literals]
+        priced = iter(lit._replace(costs=each) for lit, each in zip(literals, costs, strict=True))
+        groups = [list(itertools.islice(priced, len(group))) for group in found]
+        if uniform is None:
+            groups = [
+                self._undominated(each, [(*lit.costs.values(), lit.size) for lit in each]) for each in groups
+            ]
+        return list(itertools.chain.from_iterable(groups))
 
-    def _tables_of(self, mode: ModeLiteral) -> list[tuple[tuple[str, ...], Bits]]:
-        """(constants, table) of each way to fill the constants of a declaration."""
-        found = None if self._made is None else self._made.get(mode)
-        if found is None:
-            literal = mode.literal
-            if isinstance(literal, ModeComparison):
-                found = self._comparison(mode, literal)
-            else:
-                found = self._atom(mode, literal)
-            if self._made is not None:
-                self._made[mode] = found
-        return found
+    def _made(
+        self, mode: ModeLiteral, made: Iterable[tuple[tuple[str, ...], Bits | None]]
+    ) -> list[BodyLiteral]:
+        """The literals of a declaration, with these constants and tables."""
+        types = tuple(p.type for p in mode.literal.placeholders if p.kind == "var")
+        atom = self.resolved(mode.literal) if isinstance(mode.literal, ModeAtom) else None
+        none = self.columns.full[:0]
+        literals = [
+            BodyLiteral(mode, constants, types, none if table is None else table, {}, atom)
+            for constants, table in made
+        ]
+        return [literal._replace(kind=self._kind(literal)) for literal in literals]
+
+    def priced_tests(
+        self, mode: ModeLiteral, constants: Sequence[tuple[str, ...]]
+    ) -> list[BodyLiteral] | None:
+        """The tests of a declaration with their costs, without tables; None if costs may be no sums."""
+        found = self._made(mode, [(each, None) for each in constants])
+        costs = self._costs(found)
+        if costs is None:
+            return None
+        return [literal._replace(costs=each) for literal, each in zip(found, costs, strict=True)]
+
+    @property
+    def prices_tests_alike(self) -> bool:
+        """Whether tests of a declaration may stand for each other whatever their constants."""
+        return self._narrows and self.sight is None and bias_program(self.bias).uniform is not None
+
+    def _tables_of(
+        self, mode: ModeLiteral, types: Sequence[str]
+    ) -> tuple[list[tuple[tuple[str, ...], Bits]], bool]:
+        """(constants, table) of each way to fill a declaration's constants, and whether these are few."""
+        literal = mode.literal
+        settled = self.settled(types[0]) if len(types) == 1 else None
+        if settled is not None and mode in settled.tests:
+            full = self.columns.full
+            rows = settled.tests[mode]
+            self.budget.take(full.nbytes * sum(row.size for _, row in rows), "tables of literals")
+            return [(constants, np.where(row[:, None], full, np.uint64(0))) for constants, row in rows], True
+        if isinstance(literal, ModeComparison):
+            return self._comparison(mode, literal), False
+        return self._atom(mode, literal), False
 
     def _undominated(
         self, literals: list[BodyLiteral], prices: Sequence[tuple[int, ...]]
@@ -299,16 +318,10 @@ class Vocabulary:
         """The literals of one declaration without those that another one makes superfluous."""
         if len(literals) < 2 or self.without_replacement:
             return literals
-        kinds = literals[0].types
         if literals[0].mode.anti_reflexive and len(literals[0].constants) > 1:
             return literals
-        where = None
-        if len(kinds) == 1 and kinds[0] in self._reached:
-            values = self.domain(kinds[0]).values
-            where = np.array([self._reached[kinds[0]][value] for value in values], np.uint64)
-            where = where.reshape(len(values), self.columns.words)
         known = [literal.kind for literal in literals]
-        kept = undominated(known, [literal.table for literal in literals], prices, self.interest, where)
+        kept = undominated(known, [literal.table for literal in literals], prices, self.interest)
         return [literals[i] for i in kept]
 
     def _kind(self, literal: BodyLiteral) -> int:
@@ -317,21 +330,23 @@ class Vocabulary:
         seen = self.sight.kind(literal.text([f"V{i + 1}" for i in range(len(literal.types))]))
         return self._kinds.setdefault(seen, len(self._kinds))
 
-    def _priced(self, literals: Sequence[BodyLiteral]) -> list[BodyLiteral]:
-        """The literals with their costs, 0 where costs of rules are no sums."""
-        most = self.bias.max_variables
-        keys = [(i, pattern) for i, lit in enumerate(literals) for pattern in patterns(lit.types, most)]
-        names = [f"V{i + 1}" for i in range(most)]
+    def _patterns(self, literal: BodyLiteral) -> list[Pattern]:
+        return patterns(literal.types, self.bias.max_variables)
+
+    def _costs(self, literals: Sequence[BodyLiteral]) -> list[dict[Pattern, int]] | None:
+        """What each literal costs under each pattern; None where costs of rules are no sums."""
+        keys = [(i, pattern) for i, lit in enumerate(literals) for pattern in self._patterns(lit)]
+        names = [f"V{i + 1}" for i in range(self.bias.max_variables)]
         parts = [priced([literals[i].text([names[v] for v in pattern])]) for i, pattern in keys]
         texts = list(itertools.chain.from_iterable(parts))
         found = additive_costs(self.bias, all_heads(self.bias, self.constants), texts)
-        # less than nothing for a literal is no sum to count on: a longer body might cost less
-        self.additive = found is not None and min(found[1], default=0) >= 0
+        if found is None:
+            return None
         costs: list[dict[Pattern, int]] = [{} for _ in literals]
-        of_texts = iter(found[1] if found is not None and self.additive else [0] * len(texts))
+        of_texts = iter(found[1])
         for (i, pattern), pieces in zip(keys, parts, strict=True):
             costs[i][pattern] = sum(itertools.islice(of_texts, len(pieces)))
-        return [lit._replace(costs=each) for lit, each in zip(literals, costs, strict=True)]
+        return costs
 
     def head_costs(self, texts: Sequence[str]) -> list[int]:
         """What the heads add to the costs of rules, where those are sums."""
@@ -349,7 +364,16 @@ class Vocabulary:
             return self._bounded(literal, domains)
         allowed = self.constants_at(slots)
         entries: dict[tuple[str, ...], list[tuple[list[Symbol], Bits]]] = {}
-        for arguments, bits in self._atoms_of(literal):
+        if literal.signature in grounding.lookups:
+            values, full = domains[0].values, self.columns.full
+            keys = itertools.product(*allowed)
+            rows = test_rows(self, replace(mode, negated=False), values)[1]
+            entries = {
+                key: [([values[i]], full) for i in np.flatnonzero(row).tolist()]
+                for key, row in zip(keys, rows, strict=True)
+                if row.any()
+            }
+        for arguments, bits in grounding.atoms(*literal.signature):
             filling = self.fillings(literal, arguments)
             if filling is None:
                 continue
@@ -368,20 +392,6 @@ class Vocabulary:
             for table in [atom_table(domains, entries[key], self.columns)]
         ]
 
-    def _atoms_of(self, literal: ModeAtom) -> list[tuple[tuple[Symbol, ...], Bits]]:
-        """The atoms of a declaration that matter, with the columns in which they hold."""
-        name, arity = literal.signature
-        if (name, arity) not in self.grounding.lookups:
-            return self.grounding.atoms(name, arity)
-        wanted = {
-            i: self.domain(term.type).values
-            for i, term in enumerate(literal.arguments)
-            if isinstance(term, Placeholder) and term.kind == "var" and term.type in self._reached
-        }
-        full = self.columns.full
-        found = looked_up(self.task.program, (name, arity), [wanted])
-        return [(tuple(arguments), full) for arguments in found]
-
     def _bounded(self, literal: ModeAtom, domains: Sequence[Domain]) -> list[tuple[tuple[str, ...], Bits]]:
         """(constants and tokens, table) of each way to fill an atom with ``num_var(type)``."""
         slots = [place for place in literal.placeholders if place.kind != "var"]
@@ -396,7 +406,7 @@ class Vocabulary:
                 values = tuple(rank(filling[1][i]) for i in numbers)
                 found.setdefault(key, {}).setdefault(values, []).append((filling[0], bits))
         guard = self.guard([domain.type for domain in domains])
-        all_matter = self._made is not None or bias_program(self.bias).uniform is None
+        all_matter = self.sight is not None or bias_program(self.bias).uniform is None
         interest = None if all_matter else self.interest
         made: list[tuple[tuple[str, ...], Bits]] = []
         for key, entries in sorted(found.items()):
@@ -443,7 +453,7 @@ class Vocabulary:
                     operands.append(self.domain(side.type))
                 else:
                     operands.append(
-                        self._ground(next(filling) if isinstance(side, Placeholder) else str(side))
+                        self.ground_term(next(filling) if isinstance(side, Placeholder) else str(side))
                     )
             table = comparison_table(literal.operator, operands[0], operands[1], self.columns)
             made.append((constants, guard & (~table if mode.negated else table)))

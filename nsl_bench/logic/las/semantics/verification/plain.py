@@ -221,7 +221,9 @@ class _Reader:
             programs = self.bias if word == "bias" else self.final
             programs.append(program if program.endswith(".") else program + ".")
         elif word == "constant" and len(parts) == 2:
-            self.constants.append((parts[0], parts[1]))
+            ends = re.fullmatch(r"(-?\d+)\s*\.\.\s*(-?\d+)", parts[1])
+            values = map(str, range(int(ends[1]), int(ends[2]) + 1)) if ends else [parts[1]]
+            self.constants += [(parts[0], value) for value in values]
         elif word == "predicate" and len(parts) == 2:
             self.predicates.append((parts[0], re.sub(r"\s", "", parts[1])))
         elif word == "modem" and (match := re.fullmatch(r"(?:(\d+),\s*)?(\w+)\s*\((.*)\)", inner.strip())):
