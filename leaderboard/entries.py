@@ -161,8 +161,8 @@ class Entry:
         result: npt.NDArray[np.float64] = weights @ np.where(np.isnan(column), 0.0, column)
         return result if not np.isnan(column).any() else np.empty(0)
 
-    def curve(self, contest: Contest, shift: str, metric: str) -> list[tuple[float, float, float, int]]:
-        """Percentage, mean, standard error (0 for one value) and number of values, by percentage."""
+    def curve(self, contest: Contest, shift: str, metric: str) -> list[tuple[float, float, float]]:
+        """Percentage, mean and standard error (0 for one value), by percentage."""
         table = self.values.get(contest.name)
         if table is None:
             return []
@@ -171,11 +171,11 @@ class Entry:
         for cell, value in zip(contest.cells_of(self.track), column.tolist(), strict=True):
             if (cell.percent == 0 or cell.shift == shift) and value == value:
                 points.setdefault(cell.percent, []).append(value)
-        found = []
+        curve = []
         for percent, values in sorted(points.items()):
             error = float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
-            found.append((percent, float(np.mean(values)), error, len(values)))
-        return found
+            curve.append((percent, float(np.mean(values)), error))
+        return curve
 
 
 def contest_weights(contest: Contest, track: str) -> npt.NDArray[np.float64]:

@@ -244,7 +244,7 @@ def build_site(
         out: folder of the site; an older site there is replaced at the end.
         submissions: folder of accepted submissions; the built-in one by default.
         board: the board's file; the built-in one by default.
-        pictures: whether to draw every curve as PNG, SVG and PDF.
+        pictures: whether to draw every chart as PNG, SVG and PDF; pages without scripts show the SVG.
         workers: number of processes; one per processor core by default. The site does not depend on it.
 
     Raises:

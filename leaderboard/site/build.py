@@ -10,7 +10,6 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +19,7 @@ from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.metrics import METRICS
 from nsl_bench.core.workers import spread
+from nsl_bench.report.curves import Series, points_of
 from nsl_bench.report.line_styles import learner_slots, line_slots
 from nsl_bench.report.published.papers import ffnsl2023, paper
 
@@ -30,12 +30,11 @@ from ..likeness import Likeness, likenesses
 from ..ranking import groups, mean_ranks
 from ..submission import slug
 from . import takeaway
+from .charts import Curve, Front, draw_critical_differences, write_charts
 from .examples import write_pictures
 from .highlight import rule_html
 from .pages import learner_page, overview_rows
 from .rundata import write_runs, write_test
-from .scatter import Dot, scatter
-from .svg import Series, critical_difference, curve, marks, swatch
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -55,23 +54,13 @@ _FEW = 4
 _MARK = "nsl-bench-site"
 
 
-@dataclass(frozen=True)
-class _Curve:
-    """A curve on a contest's page."""
-
-    shift: str
-    metric: str
-    svg: Any
-    picture: takeaway.CurvePicture
-
-
 def build_site(board: Board, out: Path, *, pictures: bool = True, workers: int = 1) -> int:
     """Write the site.
 
     Args:
         board: the board.
         out: folder of the site; an older site there is replaced at the end, other files are kept.
-        pictures: whether to draw every curve as PNG, SVG and PDF.
+        pictures: whether to draw every chart as PNG, SVG and PDF; pages without scripts show the SVG.
         workers: number of processes; the site does not depend on it.
 
     Returns:
@@ -134,9 +123,7 @@ def _environment() -> Environment:
         metrics=METRICS,
         areas=AREAS,
         version=__version__,
-        swatch=swatch,
-        marks=marks(),
-        log_metrics={name for name, metric in METRICS.items() if metric.logarithmic},
+        tables=tuple(takeaway.FORMS),
     )
     return environment
 
@@ -151,20 +138,23 @@ def _build(board: Board, out: Path, pictures: bool, workers: int) -> int:
     page = _Pages(board, out).write
     shutil.copytree(_HERE / "static", out / "static")
     shown = [contest for contest in board.contests if board.of(contest)]
-    overview = takeaway.write_areas(board, out / "data/tables")
+    takeaway.write_areas(board, out / "data/tables")
     (out / "data/nsl-bench.bib").write_text(takeaway.bibtex(board), encoding="utf-8")
     page(
         "index.html",
         "index.html",
         rows=overview_rows(board),
         contests=shown,
-        table_files=overview,
-        pictures=list(_critical_differences(board)),
+        pictures=list(_critical_differences(board, out / "pictures")),
     )
-    drawn: list[takeaway.CurvePicture] = []
+    folder = out / "data/curves"
+    drawn: list[Curve | Front] = []
     for contest in shown:
-        curves = list(_curves(board, contest, out / "data/curves"))
-        drawn += [c.picture for c in curves if pictures]
+        curves = list(_curves(board, contest, folder))
+        tracks = [_track(board, contest, track, folder) for track in board.tracks(contest)]
+        charts = [*curves, *(track["chart"] for track in tracks if track["chart"])]
+        write_charts(contest.name, charts, folder)
+        drawn += charts if pictures else []
         page(
             "contest.html",
             f"benchmark/{contest.name}.html",
@@ -172,12 +162,11 @@ def _build(board: Board, out: Path, pictures: bool, workers: int) -> int:
             areas=board.areas_of(contest),
             task=registry.create("benchmark", contest.task),
             tested=registry.create("benchmark", contest.tested),
-            tracks=[_track(board, contest, track) for track in board.tracks(contest)],
+            tracks=tracks,
             kept_out=board.kept_out(contest),
             curves=curves,
-            curve_files=pictures,
+            chart_files=("csv", *(("png", "svg", "pdf") if pictures else ())),
             pictures=write_pictures(contest, out / "pictures"),
-            tables=takeaway.table_files(contest),
             paper=paper("ffnsl2023"),
         )
     page("run.html", "run.html")
@@ -211,14 +200,14 @@ class _Pages:
 
 
 def _write(
-    shared: tuple[Board, Path, Mapping[str, Likeness]], work: Sequence[Contest | int | takeaway.CurvePicture]
+    shared: tuple[Board, Path, Mapping[str, Likeness]], work: Sequence[Contest | int | Curve | Front]
 ) -> None:
-    """Tables of contests, pages and runs of entries (given by their place), and the files of curves."""
+    """Tables of contests, pages and runs of entries (given by their place), and the pictures of charts."""
     board, out, said = shared
     pages = _Pages(board, out)
     for item in work:
-        if isinstance(item, takeaway.CurvePicture):
-            takeaway.draw_curve(item)
+        if isinstance(item, Curve | Front):
+            item.draw()
         elif isinstance(item, Contest):
             takeaway.write_tables(board, item, out / "data/tables")
             write_test(item, out / f"data/test/{item.name}.js")
@@ -242,7 +231,7 @@ def _write_entry(pages: _Pages, entry: Entry, likeness: Likeness) -> None:
     write_runs(entry.folder, runs, pages.out / "data/runs" / entry.slug)
 
 
-def _track(board: Board, contest: Contest, track: str) -> dict[str, Any]:
+def _track(board: Board, contest: Contest, track: str, folder: Path) -> dict[str, Any]:
     """A track's table and Pareto front on a contest's page."""
     metric = board.main_metric(track)
     entries = sorted(
@@ -270,24 +259,28 @@ def _track(board: Board, contest: Contest, track: str) -> dict[str, Any]:
         ],
         "weighed": weighed,
         "front": fronts,
-        "front_picture": _front_picture(fronts[:_MOST_DOTS], *weighed) if len(fronts) > 1 else "",
+        "chart": _front(contest, track, fronts[:_MOST_DOTS], weighed, folder) if len(fronts) > 1 else None,
     }
 
 
-def _front_picture(fronts: Sequence[dict[str, Any]], ranked: str, atoms: str, seconds: str) -> Any:
+def _front(
+    contest: Contest, track: str, fronts: Sequence[dict[str, Any]], weighed: Sequence[str], folder: Path
+) -> Front:
+    ranked, atoms, seconds = weighed
     dots = [
-        Dot(
+        (
             f"{each['entry'].title} ({_number(each['means'][seconds], seconds)} s)",
-            each["means"][atoms],
             each["means"][ranked],
+            each["means"][atoms],
             each["on"],
         )
         for each in fronts
     ]
-    return scatter(dots, METRICS[atoms].title, METRICS[ranked].title)
+    base = folder / f"{contest.name}-front-{track}"
+    return Front((ranked, atoms), f"{contest.benchmark}, track {track}", dots, base)
 
 
-def _critical_differences(board: Board) -> Iterator[dict[str, Any]]:
+def _critical_differences(board: Board, folder: Path) -> Iterator[dict[str, Any]]:
     """A picture for each track of which several learners have all runs of several contests."""
     for track in dict.fromkeys(entry.track for entry in board.entries):
         metric = board.main_metric(track)
@@ -298,13 +291,17 @@ def _critical_differences(board: Board) -> Iterator[dict[str, Any]]:
         ranks = mean_ranks(values, higher_is_better=higher)
         best = [int(k) for k in ranks.argsort(kind="stable")[:_MOST_BARS]]
         rows = values[best]
-        svg = critical_difference(
-            [entries[k].title for k in best],
-            mean_ranks(rows, higher_is_better=higher).tolist(),
-            groups(rows, higher_is_better=higher),
-            f"Critical differences in {METRICS[metric].title} over benchmarks, track {track}",
-        )
-        yield {"track": track, "metric": metric, "contests": values.shape[1], "svg": svg}
+        ranked = mean_ranks(rows, higher_is_better=higher).tolist()
+        titles, alike = [entries[k].title for k in best], groups(rows, higher_is_better=higher)
+        draw_critical_differences(titles, ranked, alike, folder / f"ranks-{track}")
+        yield {
+            "track": track,
+            "metric": metric,
+            "contests": values.shape[1],
+            "file": f"ranks-{track}.svg",
+            "ranks": ", ".join(f"{title} {rank:.2f}" for title, rank in zip(titles, ranked, strict=True)),
+            "alike": "; ".join(", ".join(titles[k] for k in group) for group in alike),
+        }
 
 
 def _mean(board: Board, entry: Entry, contest: Contest, metric: str) -> float:
@@ -312,7 +309,7 @@ def _mean(board: Board, entry: Entry, contest: Contest, metric: str) -> float:
     return -1.0 if area is None else area.mean
 
 
-def _curves(board: Board, contest: Contest, folder: Path) -> Iterator[_Curve]:
+def _curves(board: Board, contest: Contest, folder: Path) -> Iterator[Curve]:
     """The curves of a contest: each of its metrics over each shift."""
     entries = [e for e in board.of(contest) if e.track != "symbolic" and e.whole(contest)]
     entries.sort(key=lambda e: -_mean(board, e, contest, board.main_metric(e.track)))
@@ -321,24 +318,12 @@ def _curves(board: Board, contest: Contest, folder: Path) -> Iterator[_Curve]:
     published = ffnsl2023(contest.benchmark)
     for shift in contest.shifts:
         for metric in board.areas_of(contest):
-            series = [
-                Series(e.title, tuple(point[:3] for point in e.curve(contest, shift, metric)), slots[e.slug])
-                for e in entries
-            ]
+            series = [Series(e.title, tuple(e.curve(contest, shift, metric)), slots[e.slug]) for e in entries]
             series += _published(published, contest, shift, metric, [(e, slots[e.slug]) for e in entries])
             series = [s for s in series if s.points]
-            if not series:
-                continue
-            picture = takeaway.CurvePicture(
-                series=series,
-                title=METRICS[metric].title,
-                heading=f"{contest.benchmark}, shift {shift}",
-                unit=METRICS[metric].bounds == (0.0, 1.0),
-                logarithmic=METRICS[metric].logarithmic,
-                base=folder / f"{contest.name}-{slug(shift)}-{metric}",
-            )
-            svg = curve(series, picture.title, picture.unit, picture.logarithmic)
-            yield _Curve(shift, metric, svg, picture)
+            base = folder / f"{contest.name}-{slug(shift)}-{metric}"
+            if series:
+                yield Curve(shift, metric, f"{contest.benchmark}, shift {shift}", series, base)
 
 
 def _slots(board: Board) -> dict[str, int]:
@@ -375,8 +360,6 @@ def _published(
     styles.setdefault("ffnsl", (learner_slots(["ffnsl"])["ffnsl"], "ffnsl"))
     found = []
     for learner, (style, title) in styles.items():
-        mine = rows[rows["learner"] == learner].sort_values("percent")
-        points = zip(mine["percent"], mine["mean"], mine["std_err"].fillna(0.0), strict=True)
-        numbers = tuple((float(p), float(m), float(e)) for p, m, e in points)
-        found.append(Series(f"{title} in the paper", numbers, style, published=True))
+        mine = rows[rows["learner"] == learner]
+        found.append(Series(f"{title} in the paper", points_of(mine), style, published=True))
     return sorted(found, key=lambda series: series.style)

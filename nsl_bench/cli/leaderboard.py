@@ -192,7 +192,7 @@ def contests(learner: str, network: str, out: str, board: Path | None) -> None:
     "--pictures/--no-pictures",
     default=True,
     show_default=True,
-    help="Also write every curve as PNG, SVG and PDF.",
+    help="Also write every chart as PNG, SVG and PDF; pages without scripts show the SVG.",
 )
 @BOARD
 def build(out: Path, submissions: Path | None, pictures: bool, board: Path | None) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,14 +23,32 @@ from nsl_bench.report.tables import DEFAULT_METRICS, SETTING, file_name, short_n
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
 
-__all__ = ["SPECS", "draw", "draw_lines"]
+__all__ = ["SPECS", "Series", "draw", "draw_lines", "draw_series", "points_of"]
 
 SPECS = "learner_specs"
 """The attribute of a frame of runs that says which specs its learners' display names stand for."""
 
 Line = tuple[str, ...]
 """Learner, network and track."""
+
+
+@dataclass(frozen=True)
+class Series:
+    """A line over the share of shifted examples.
+
+    Attributes:
+        title: its words in the legend.
+        points: percentage, mean and standard error, by percentage.
+        style: the slot of colour, marker and dashes (`line_styles`).
+        published: whether it is a paper's: dashed, with hollow markers.
+    """
+
+    title: str
+    points: tuple[tuple[float, float, float], ...]
+    style: int
+    published: bool = False
 
 
 def draw(
@@ -167,38 +186,60 @@ def _panel(
     published: pd.DataFrame | None,
 ) -> dict[str, Any]:
     """Draw a metric's lines on a shift; returns the legend's handles by label."""
-    keys = ["learner", "network", "track"]
-    groups = part.groupby(keys, sort=True)
-    drawn: list[tuple[Line, pd.DataFrame]] = [
-        (tuple(map(str, line)), mine.sort_values("percent")) for line, mine in groups
-    ]
-    logarithmic = metric.logarithmic and bool((part["mean"] > 0).any())
-    low, high = (0.0, 1.0) if metric.bounds == (0.0, 1.0) else (part["mean"].min(), part["mean"].max())
-    values = [dict(zip(mine["percent"], mine["mean"], strict=True)) for _, mine in drawn]
-    low = part.loc[part["mean"] > 0, "mean"].min() if logarithmic else low
-    hidden = coincidences(values, float(low), float(high), logarithmic=logarithmic)
-    entries: dict[str, Any] = {}
-    for (line, mine), depth in zip(drawn, hidden, strict=True):
-        slot = slots[line]
-        colour, error = colour_of(slot), mine["std_err"].fillna(0)
-        look: dict[str, Any] = {"color": colour, "marker": marker_of(slot), "linestyle": dashes_of(slot)}
-        look |= emphasis(depth)
-        if depth:
-            look |= {"markeredgecolor": "white", "markeredgewidth": 0.5}
-        (entries[labels[line]],) = axis.plot(mine["percent"], mine["mean"], label=labels[line], **look)
-        axis.fill_between(
-            mine["percent"], mine["mean"] - error, mine["mean"] + error, color=colour, alpha=0.2, lw=0
-        )
+    series = []
+    for line, mine in part.groupby(["learner", "network", "track"], sort=True):
+        name = tuple(map(str, line))
+        series.append(Series(labels[name], points_of(mine), slots[name]))
         if published is not None:
-            theirs = published[(published["learner"] == line[0]) & (published["network"] == line[1])]
-            theirs = theirs.sort_values("percent")
-            axis.plot(theirs["percent"], theirs["mean"], color=colour, ls=PUBLISHED, lw=1)
+            theirs = published[(published["learner"] == name[0]) & (published["network"] == name[1])]
+            series.append(Series("", points_of(theirs.assign(std_err=0.0)), slots[name], published=True))
+    logarithmic = metric.logarithmic and bool((part["mean"] > 0).any())
+    lines = draw_series(axis, series, unit=metric.bounds == (0.0, 1.0), logarithmic=logarithmic)
+    return {one.title: line for one, line in zip(series, lines, strict=True) if one.title}
+
+
+def points_of(table: pd.DataFrame) -> tuple[tuple[float, float, float], ...]:
+    """The points of a line, from rows with ``percent``, ``mean`` and ``std_err``; an unknown error is 0."""
+    rows = table.fillna({"std_err": 0.0}).sort_values("percent")[["percent", "mean", "std_err"]]
+    return tuple((float(p), float(m), float(e)) for p, m, e in rows.to_numpy().tolist())
+
+
+def draw_series(axis: Axes, series: Sequence[Series], *, unit: bool, logarithmic: bool) -> list[Line2D]:
+    """Draw lines over the share of shifted examples, with bands of one standard error.
+
+    Lines below others are wider. Published ones are dashed, have hollow markers and are above all others.
+
+    Args:
+        axis: where to draw.
+        series: the lines.
+        unit: whether values lie between 0 and 1.
+        logarithmic: whether the vertical axis is.
+
+    Returns:
+        The lines drawn, in the order of `series`.
+    """
+    order = sorted(range(len(series)), key=lambda k: series[k].published)
+    values = [{p: m for p, m, _ in series[k].points} for k in order if not series[k].published]
+    every = [mean for line in values for mean in line.values() if mean > 0 or not logarithmic]
+    low, high = (0.0, 1.0) if unit else (min(every, default=0.0), max(every, default=1.0))
+    hidden = dict(zip(order, coincidences(values, low, high, logarithmic=logarithmic), strict=False))
+    drawn: dict[int, Line2D] = {}
+    for k in order:
+        one, colour, hidden_by = series[k], colour_of(series[k].style), hidden.get(k, 0)
+        look: dict[str, Any] = {"color": colour, "marker": marker_of(one.style), **emphasis(hidden_by)}
+        look["ls"] = PUBLISHED if one.published else dashes_of(one.style)
+        look |= {"markerfacecolor": "white"} if one.published else {}
+        look |= {"markeredgecolor": "white", "markeredgewidth": 0.5} if hidden_by else {}
+        percents, means = [p for p, _, _ in one.points], [m for _, m, _ in one.points]
+        (drawn[k],) = axis.plot(percents, means, label=one.title, **look)
+        low_end, high_end = ([m + sign * e for _, m, e in one.points] for sign in (-1, 1))
+        axis.fill_between(percents, low_end, high_end, color=colour, alpha=0.18, lw=0)
     axis.grid(alpha=0.3)
     if logarithmic:
         axis.set_yscale("log")
-    elif metric.bounds == (0.0, 1.0):
+    elif unit:
         axis.set_ylim(-0.03, 1.03)
-    return entries
+    return [drawn[k] for k in range(len(series))]
 
 
 def _short(source: str) -> str:

@@ -19,9 +19,9 @@ from nsl_bench.leaderboard.contests import Contest, read_contests
 from nsl_bench.leaderboard.entries import NAMES, Entry
 from nsl_bench.leaderboard.score_report import SCORES, comment, write_scores
 from nsl_bench.leaderboard.scoring import score
-from nsl_bench.leaderboard.site.build import _environment, build_site
+from nsl_bench.leaderboard.site.build import _critical_differences, _environment, build_site
+from nsl_bench.leaderboard.site.charts import Front
 from nsl_bench.leaderboard.site.pages import overview_rows
-from nsl_bench.leaderboard.site.scatter import Dot, scatter
 from nsl_bench.leaderboard.submission import PREDICTIONS, RUNS, write_submission
 from packed import edit_predictions, pack, unpacked
 
@@ -315,19 +315,17 @@ def test_critical_differences_are_over_several_contests(
     entries, values = made.over_contests("pretrained")
     assert [entry.title for entry in entries] == ["a", "b", "c"] and values.shape == (3, 3)
 
-    from nsl_bench.leaderboard.site.build import _critical_differences
-
-    (picture,) = _critical_differences(made)
-    assert picture["contests"] == 3 and "Critical differences" in str(picture["svg"])
-    assert (
-        list(_critical_differences(with_values(board, contests[:2], {k: v[:2] for k, v in rows.items()})))
-        == []
-    )
+    (picture,) = _critical_differences(made, tmp_path)
+    assert picture["contests"] == 3 and picture["ranks"] == "a 1.00, b 2.00, c 3.00"
+    assert "b 2.00" in (tmp_path / picture["file"]).read_text()
+    fewer = with_values(board, contests[:2], {k: v[:2] for k, v in rows.items()})
+    assert list(_critical_differences(fewer, tmp_path)) == []
 
 
-def test_a_front_is_drawn_with_every_name_readable() -> None:
-    dots = [Dot("<b>", 0, 0.5, True), Dot("x" * 40, 1000, 0.5, False), Dot("near", 1000, 0.5, False)]
-    svg = str(scatter(dots, "atoms", "accuracy"))
-    assert "&lt;b&gt;" in svg and "<b>" not in svg and "nan" not in svg
-    assert svg.count("<circle") == 3 and svg.count('class="on"') == 1
-    assert str(scatter([], "atoms", "accuracy")) == ""
+def test_a_front_is_drawn_with_every_name_readable(tmp_path: Path) -> None:
+    dots = [("<b>", 0.5, 0.0, True), ("x" * 40, 0.5, 1000.0, False), ("near", 0.5, 1000.0, False)]
+    front = Front(("framework_accuracy", "atoms"), "$a", dots, tmp_path / "front")
+    front.draw()
+    svg = (tmp_path / "front.svg").read_text()
+    assert "&lt;b&gt;" in svg and "<b>" not in svg and "nan" not in svg and f"{'x' * 23}…" in svg
+    assert front.table()["on_front"].tolist() == [1, 0, 0]

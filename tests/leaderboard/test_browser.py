@@ -175,12 +175,6 @@ def test_the_overview_filters_after_going_back(browser: Any, site: Path) -> None
     assert set(texts(browser, "#overview tbody td:nth-child(6)")) == {"grids"}
 
 
-def test_labels_of_curves_can_be_read_on_a_phone(browser: Any, site: Path) -> None:
-    open_page(browser, site, "benchmark/grids.html", PHONE)
-    high = "return document.querySelector('svg.curve text').getBoundingClientRect().height"
-    assert browser.execute_script(high) > 11
-
-
 def test_tables_sort_with_the_keyboard(browser: Any, site: Path) -> None:
     from selenium.webdriver.common.keys import Keys
 
@@ -201,14 +195,48 @@ def test_tables_sort_with_the_keyboard(browser: Any, site: Path) -> None:
     assert texts(browser, table) == ["majority", "random_forest"]
 
 
-def test_lines_of_curves_go_off_and_on(browser: Any, site: Path) -> None:
-    open_page(browser, site, "benchmark/grids.html")
-    count = "return document.querySelectorAll('figure.curvef g[data-series]:not(.off)').length"
-    before = browser.execute_script(count)
-    click(browser, "figure.curvef .legend button")
-    assert browser.execute_script(count) == before - 1
-    click(browser, "figure.curvef .legend button")
-    assert browser.execute_script(count) == before
+@pytest.mark.parametrize("size", [DESKTOP, PHONE])
+def test_charts_are_drawn_from_their_files(browser: Any, shown: Any, size: tuple[int, int]) -> None:
+    from selenium.webdriver import ActionChains
+
+    open_page(browser, shown, "benchmark/grids.html", size)
+    place = browser.find_element("css selector", "div.chart[data-name=grids-rotate90-framework_accuracy]")
+    over = place.find_element("css selector", ".u-over")
+    lines = ["majority", "random_forest", "ffnsl in the paper"]
+    assert sorted(texts(browser, f"#{mark(browser, place)} ~ .legend button")) == sorted(lines)
+    point = "const c = arguments[0].chart; return [c.valToPos(0, 'x'), c.valToPos(c.data[3][0], 'y')]"
+    x, y = browser.execute_script(point, place)
+    left, top = x - over.size["width"] / 2, y - over.size["height"] / 2
+    ActionChains(browser).move_to_element_with_offset(over, round(left) + 1, round(top)).perform()
+    wait_until(browser, lambda b: any(", 0 %: " in note for note in texts(b, ".note")))
+    seen = "return arguments[0].chart.series.slice(1).filter((one) => one.show).length"
+    ink = "return arguments[0].querySelector('canvas').toDataURL()"
+    before = browser.execute_script(ink, place)
+    click(browser, f"#{mark(browser, place)} ~ .legend button")
+    assert browser.execute_script(seen, place) == 3 * (len(lines) - 1)
+    wait_until(browser, lambda b: b.execute_script(ink, place) != before)
+    click(browser, f"#{mark(browser, place)} ~ .legend button")
+    wait_until(browser, lambda b: b.execute_script(ink, place) == before)
+    click(browser, f"#{mark(browser, place)} ~ details summary")
+    wait_until(browser, lambda b: len(texts(b, "details[open] tbody tr")) > 1)
+    assert complaints(browser) == []
+
+
+def mark(browser: Any, place: Any) -> str:
+    """An id by which selectors find a place."""
+    browser.execute_script("arguments[0].id = 'place'", place)
+    return "place"
+
+
+def test_pictures_stand_for_charts_where_scripts_are_off(browser: Any, shown: Any) -> None:
+    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
+    try:
+        browser.get(f"{shown.as_uri()}/benchmark/grids.html")
+        pictures = browser.find_elements("css selector", "img.chart")
+        assert len(pictures) > 5 and all(picture.size["height"] > 100 for picture in pictures)
+        assert not any(place.is_displayed() for place in browser.find_elements("css selector", "div.chart"))
+    finally:
+        browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
 
 
 def test_a_run_down_to_its_predictions(browser: Any, shown: Any) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from matplotlib.figure import Figure
 from nsl_bench.leaderboard.site.build import _slots
-from nsl_bench.leaderboard.site.svg import Series, curve, swatch
-from nsl_bench.leaderboard.site.takeaway import CurvePicture, draw_curve
+from nsl_bench.leaderboard.site.charts import Curve
 
+from nsl_bench.report.curves import Series, draw_series
 from nsl_bench.report.line_styles import COLOURS, learner_slots
 
 LINE = ((0.0, 0.5, 0.0), (50.0, 0.5, 0.0), (100.0, 0.5, 0.0))
@@ -38,11 +38,12 @@ def test_an_entry_has_the_colour_that_its_learner_has_in_reports() -> None:
 
 
 def test_lines_on_top_of_each_other_are_wider_below() -> None:
-    svg = str(curve([Series("a", LINE, 0), Series("b", LINE, 1), Series("c", LINE, 9)], "accuracy", True))
-    assert 'class="s0 measured d2"' in svg and 'class="s1 measured d1"' in svg
-    assert 'class="s1 c1 measured" data-series="c"' in svg and "c1" in str(swatch(9))
-    paper = str(curve([Series("a", LINE, 0), Series("a in the paper", LINE, 0, True)], "accuracy", True))
-    assert " d1" not in paper and paper.index("measured") < paper.index("published")
+    series = [Series("a in the paper", LINE, 0, True), *(Series(str(k), LINE, k) for k in (0, 1, 9))]
+    lines = draw_series(Figure().add_subplot(), series, unit=True, logarithmic=False)
+    widths = [line.get_linewidth() for line in lines]
+    assert widths[1] > widths[2] > widths[3] == widths[0], "published lines hide none"
+    assert lines[0].get_linestyle() == "--" != lines[1].get_linestyle()
+    assert lines[0].get_markerfacecolor() == "white" and lines[0].axes.lines[-1] is lines[0]
 
 
 def test_the_legend_of_a_picture_hides_no_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,7 +53,7 @@ def test_the_legend_of_a_picture_hides_no_data(tmp_path: Path, monkeypatch: pyte
         Figure, "savefig", lambda figure, *a, **k: seen.append(figure) or save(figure, *a, **k)
     )
     series = [Series(f"a learner with a long title {k} " * 4, LINE, k) for k in range(9)]
-    draw_curve(CurvePicture(series, "accuracy", "sudoku", True, False, tmp_path / "curve"))
+    Curve("noir", "framework_accuracy", "sudoku", series, tmp_path / "curve").draw()
     (figure,) = set(seen)
     legend, axis = figure.legends[0].get_window_extent(), figure.axes[0].get_window_extent()
     assert legend.y0 >= figure.bbox.y0 and legend.x1 <= figure.bbox.x1

@@ -12,24 +12,27 @@ from pathlib import Path
 from urllib.parse import unquote, urldefrag
 
 import numpy as np
+import pandas as pd
 import pytest
+from matplotlib.axes import Axes
 from nsl_bench.leaderboard.board import AREAS, Board, read_board
 from nsl_bench.leaderboard.contests import BOARD, Contest
 from nsl_bench.leaderboard.ranking import groups, mean_ranks
 from nsl_bench.leaderboard.score_report import SCORES
 from nsl_bench.leaderboard.site.build import build_site
+from nsl_bench.leaderboard.site.charts import Curve, draw_critical_differences, write_charts
 from nsl_bench.leaderboard.site.highlight import rule_html
 from nsl_bench.leaderboard.site.pages import learner_page
 from nsl_bench.leaderboard.site.rundata import script, write_test
 from nsl_bench.leaderboard.site.rundata import test_labels as labels_of_test
-from nsl_bench.leaderboard.site.svg import Series, critical_difference, curve
-from nsl_bench.leaderboard.site.takeaway import CurvePicture, bibtex, draw_curve, write_areas, write_tables
+from nsl_bench.leaderboard.site.takeaway import bibtex, write_areas, write_tables
 from nsl_bench.leaderboard.submission import MANIFEST, RUNS
 from packed import COMMITTED, pack, unpacked
 
 from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
 from nsl_bench.data.splits import symbolic_split
+from nsl_bench.report.curves import Series
 from nsl_bench.report.tables import area_under_shift
 from nsl_bench.run.store import Store
 
@@ -175,7 +178,10 @@ def test_what_can_be_taken_away(site: Path) -> None:
     assert tables == {f"{name}.{end}" for name in ("overview", "grids") for end in ("md", "csv", "tex")}
     assert "\\toprule" in (site / "data/tables/overview.tex").read_text()
     curves = {path.suffix for path in (site / "data/curves").iterdir()}
-    assert curves == {".png", ".svg", ".pdf"}
+    assert curves == {".png", ".svg", ".pdf", ".csv", ".js"}
+    (rows,) = [pd.read_csv(path) for path in site.glob("data/curves/grids-rotate90-framework_accuracy.csv")]
+    assert list(rows) == ["line", "style", "published", "percent", "mean", "std_err"]
+    assert {"majority", "random_forest"} <= set(rows["line"]) and rows["mean"].between(0, 1).all()
     assert "@misc{nslbench-ffnsl," in (site / "data/nsl-bench.bib").read_text()
 
 
@@ -212,7 +218,9 @@ def test_the_committed_board_shows_little_of_its_trees() -> None:
 
 def test_the_papers_curves_are_dashed(site: Path) -> None:
     page = (site / "benchmark" / "grids.html").read_text()
-    assert "published" in page and "ffnsl in the paper" in page and "random_forest in the paper" not in page
+    lines = pd.read_csv(site / "data/curves/grids-rotate90-framework_accuracy.csv").groupby("line")
+    published = lines["published"].first()
+    assert published["ffnsl in the paper"] == 1 and "random_forest in the paper" not in published
     assert "FFNSL: Feed-Forward Neural-Symbolic Learner" in page
 
 
@@ -264,19 +272,27 @@ def test_odd_rules_are_coloured_too(rule: str) -> None:
     assert re.sub(r"<[^>]+>", "", str(rule_html(rule))) == rule.replace('"', "&#34;")
 
 
-def test_a_bar_has_a_dot_at_each_of_its_learners() -> None:
+def test_a_bar_has_a_dot_at_each_of_its_learners(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = np.array([[0.45] * 5, [1, 0.25, 0.25, 0.25, 0.25], [0.3] * 5])
     assert groups(rows) == [(0, 1), (1, 2)]
-    svg = str(critical_difference(["A", "B", "C"], mean_ranks(rows).tolist(), groups(rows), "t"))
-    at = dict(zip("ACB", re.findall(r'class="stem" d="M([\d.]+)', svg), strict=True))
-    bars = [re.findall(r'cx="([\d.]+)"', bar) for bar in re.findall(r'<g class="bar">.*?</g>', svg)]
-    assert bars == [[at["A"], at["B"]], [at["C"], at["B"]]]
+    drawn: list[list[float]] = []
+    plot = Axes.plot
+    monkeypatch.setattr(Axes, "plot", lambda *a, **k: drawn.append(list(a[1])) or plot(*a, **k))
+    ranks = mean_ranks(rows).tolist()
+    draw_critical_differences(["A", "B", "C"], ranks, groups(rows), tmp_path / "ranks")
+    assert drawn[-2:] == [sorted([ranks[0], ranks[1]]), sorted([ranks[1], ranks[2]])]
+
+
+def a_curve(folder: Path, title: str, *points: tuple[float, float, float], metric: str = "atoms") -> Curve:
+    return Curve("noir", metric, "学", [Series(title, points, 0)], folder / "curve")
 
 
 @pytest.mark.parametrize("value", [1e308, 1e-300])
-def test_no_value_is_too_large_for_a_curve(value: float) -> None:
-    svg = str(curve([Series("x", ((0, value, value),), 0)], "learning time", logarithmic=True))
-    assert "nan" not in svg and svg.count('class="grid"') < 20
+def test_no_value_is_too_large_for_a_curve(tmp_path: Path, value: float) -> None:
+    curve = a_curve(tmp_path, "x", (0.0, value, value), metric="learning_time")
+    curve.draw()
+    write_charts("page", [curve], tmp_path)
+    assert pd.read_csv(tmp_path / "curve.csv")["mean"].tolist() == [value]
 
 
 def test_data_cannot_end_its_script() -> None:
@@ -353,16 +369,14 @@ def test_strangers_words_are_text_in_what_is_taken_away(board: Board, tmp_path: 
 def test_one_train_set_has_no_standard_error(accepted: Path, board_file: Path, tmp_path: Path) -> None:
     single = tmp_path / "board.toml"
     single.write_text(board_file.read_text().replace("repeats = 2", "repeats = 1"))
-    names = write_areas(read_board(accepted, single), tmp_path)
-    assert len(names) == 3
-    for name in names:
-        assert "nan" not in (tmp_path / name).read_text()
+    write_areas(read_board(accepted, single), tmp_path / "tables")
+    texts = [path.read_text() for path in (tmp_path / "tables").iterdir()]
+    assert len(texts) == 3 and not any("nan" in text for text in texts)
 
 
 @pytest.mark.filterwarnings("error")
 def test_pictures_take_every_script(tmp_path: Path) -> None:
-    series = [Series("学习者", ((0, 0.5, 0), (100, 0.4, 0)), 0)]
-    draw_curve(CurvePicture(series, "accuracy", "学", True, False, tmp_path / "curve"))
+    a_curve(tmp_path, "学习者", (0, 0.5, 0), (100, 0.4, 0)).draw()
     assert "学习者" in (tmp_path / "curve.svg").read_text()
 
 

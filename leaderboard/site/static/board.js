@@ -1,5 +1,5 @@
 "use strict";
-// Sorting and filtering of tables, switching lines of curves on and off. Everything is there without it.
+// Sorting and filtering of tables. Everything is there without it.
 
 function sortable(table) {
   const body = table.tBodies[0];
@@ -88,19 +88,5 @@ function filtering(form) {
   addEventListener("pageshow", update);
 }
 
-function legend(list) {
-  const figure = list.closest("figure");
-  list.addEventListener("click", (event) => {
-    const button = event.target.closest("button");
-    if (!button) return;
-    const on = button.getAttribute("aria-pressed") !== "true";
-    button.setAttribute("aria-pressed", String(on));
-    for (const line of figure.querySelectorAll("g[data-series]")) {
-      if (line.dataset.series === button.dataset.series) line.classList.toggle("off", !on);
-    }
-  });
-}
-
 document.querySelectorAll("form[data-filters]").forEach(filtering);
 document.querySelectorAll("table.sortable").forEach(sortable);
-document.querySelectorAll("ul.legend").forEach(legend);
