@@ -1,4 +1,7 @@
-"""Remove and measure folders that strangers filled, whatever they left in them."""
+"""Remove and measure folders that strangers filled, whatever they left in them.
+
+``python -m nsl_bench.core.folders FOLDER`` removes a folder once its standard input ends (`temporary`).
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,17 @@ import math
 import os
 import secrets
 import stat
+import subprocess
+import sys
+import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["remove", "size_of"]
+__all__ = ["remove", "size_of", "temporary"]
+
+_AFTERWARDS_SECONDS = 600.0
+"""How long processes that the killed process left may still write into its temporary folder."""
 
 _MOST_NAMES = 1000
 _DEEPEST = 64
@@ -53,6 +63,24 @@ def remove(folder: Path, seconds: float = math.inf) -> bool:
                 os.close(top.descriptor)
             folder.rmdir()
     return not os.path.lexists(folder)
+
+
+@contextlib.contextmanager
+def temporary() -> Iterator[Path]:
+    """A temporary folder for the block; if this process is killed, another process removes it.
+
+    That process starts before the folder is made, and removes it again and again until nothing is left: the
+    killed process's own processes may write into it for a while.
+    """
+    folder = Path(tempfile.gettempdir(), f"nsl-bench-{secrets.token_hex(8)}")
+    words = [sys.executable, "-P", "-m", __name__, str(folder)]
+    with subprocess.Popen(words, stdin=subprocess.PIPE, start_new_session=True) as remover:
+        try:
+            folder.mkdir(0o700)
+            yield folder
+        finally:
+            remove(folder)
+            remover.kill()
 
 
 def size_of(folder: Path) -> tuple[int, int]:
@@ -171,3 +199,14 @@ def _permit(name: str, place: int | None) -> None:
         Path(f"/proc/self/fd/{found}").chmod(0o700)
     finally:
         os.close(found)
+
+
+def _remove_afterwards(folder: Path) -> None:
+    sys.stdin.buffer.read()
+    deadline = time.monotonic() + _AFTERWARDS_SECONDS
+    while not remove(folder) and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+
+if __name__ == "__main__":
+    _remove_afterwards(Path(sys.argv[1]))

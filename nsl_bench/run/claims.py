@@ -3,6 +3,9 @@
 A *claim* is a lock of the system on one byte of the file ``.runs.lock``; its place follows the run's key. It
 ends with the process that holds it, however that ends, on another host of a shared file system, too. So no
 claim outlives its sweep, and no clock decides whether one is old.
+
+If the file is removed during a sweep, the sweep makes it again and claims its runs there. A sweep that begins
+meanwhile finds no file, but a lock on the folder, and gives the others time to do so.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ import contextlib
 import errno
 import os
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -33,21 +37,93 @@ _HELD = {errno.EACCES, errno.EAGAIN}
 """Errors that say that another process holds a lock."""
 
 
-@dataclass
+_LOOK_SECONDS = 0.5
+"""Time between two looks whether the file is still there."""
+
+
+@dataclass(eq=False)
 class _Open:
     """A file of locks that this process has open.
 
     It is opened once: closing any descriptor of a file ends all locks that the process has on it.
     """
 
-    descriptor: int
+    path: Path
     users: int = 0
     keys: set[str] = field(default_factory=set)
+    ended: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        self._folder = os.open(self.path.parent, os.O_RDONLY)
+        alone = _LOCKS and self._hold_folder()
+        there = self.path.exists()
+        self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
+        if _LOCKS and not (alone or there):
+            time.sleep(3 * _LOOK_SECONDS)
+        threading.Thread(target=self._watch, daemon=True).start()
+
+    def _hold_folder(self) -> bool:
+        """Lock the folder together with other sweeps; whether there are none, or no such locks."""
+        import fcntl
+
+        try:
+            fcntl.flock(self._folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                fcntl.flock(self._folder, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            return error.errno not in _HELD
+        fcntl.flock(self._folder, fcntl.LOCK_SH)
+        return True
+
+    def _watch(self) -> None:
+        while not self.ended.wait(_LOOK_SECONDS):
+            with _guard, contextlib.suppress(OSError):
+                self.renew()
+
+    def renew(self) -> None:
+        """Make the file again, and lock in it what was locked, if somebody removed it."""
+        if self.ended.is_set():
+            return
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(self.path.stat(), os.fstat(self._descriptor)):
+                return
+        removed = self._descriptor
+        self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
+        for key in self.keys:
+            self.lock(key)
+        os.close(removed)
+
+    def lock(self, key: str) -> bool:
+        """Lock a run's byte; True on systems and file systems that have no such locks."""
+        if not _LOCKS:
+            return True
+        import fcntl
+
+        try:
+            fcntl.lockf(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, int(key[:_DIGITS], 16))
+        except OSError as error:
+            return error.errno not in _HELD
+        return True
+
+    def unlock(self, key: str) -> None:
+        """Unlock a run's byte."""
+        self.keys.discard(key)
+        if _LOCKS:
+            import fcntl
+
+            with contextlib.suppress(OSError):
+                fcntl.lockf(self._descriptor, fcntl.LOCK_UN, 1, int(key[:_DIGITS], 16))
+
+    def close(self) -> None:
+        """End all locks."""
+        self.ended.set()
+        os.close(self._descriptor)
+        os.close(self._folder)
 
 
 _guard = threading.Lock()
 _opened: dict[tuple[int, int], _Open] = {}
-"""By device and inode."""
+"""By device and inode of the folder."""
 
 
 class Claims:
@@ -65,10 +141,9 @@ class Claims:
         path = folder / _FILE
         try:
             with _guard:
-                path.touch()
-                self._place = (path.stat().st_dev, path.stat().st_ino)
+                self._place = (folder.stat().st_dev, folder.stat().st_ino)
                 if self._place not in _opened:
-                    _opened[self._place] = _Open(os.open(path, os.O_RDWR))
+                    _opened[self._place] = _Open(path)
                 self._file = _opened[self._place]
                 self._file.users += 1
         except OSError as error:
@@ -77,7 +152,9 @@ class Claims:
     def take(self, key: str) -> bool:
         """Claim a run; False if it is claimed already."""
         with _guard:
-            if key in self._file.keys or not self._lock(key):
+            with contextlib.suppress(OSError):
+                self._file.renew()
+            if key in self._file.keys or not self._file.lock(key):
                 return False
             self._file.keys.add(key)
             self._mine.add(key)
@@ -90,12 +167,7 @@ class Claims:
 
     def _free(self, key: str) -> None:
         self._mine.discard(key)
-        self._file.keys.discard(key)
-        if _LOCKS:
-            import fcntl
-
-            with contextlib.suppress(OSError):
-                fcntl.lockf(self._file.descriptor, fcntl.LOCK_UN, 1, int(key[:_DIGITS], 16))
+        self._file.unlock(key)
 
     def free_all(self) -> None:
         """Give up all claims."""
@@ -109,19 +181,7 @@ class Claims:
         with _guard:
             self._file.users -= 1
             if not self._file.users:
-                os.close(_opened.pop(self._place).descriptor)
-
-    def _lock(self, key: str) -> bool:
-        """Lock a run's byte; True on systems and file systems that have no such locks."""
-        if not _LOCKS:
-            return True
-        import fcntl
-
-        try:
-            fcntl.lockf(self._file.descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, int(key[:_DIGITS], 16))
-        except OSError as error:
-            return error.errno not in _HELD
-        return True
+                _opened.pop(self._place).close()
 
 
 class Turns:

@@ -8,8 +8,6 @@ another process's remaining runs.
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 import threading
 import time
 from collections import deque
@@ -20,6 +18,7 @@ from multiprocessing import resource_tracker
 from typing import TYPE_CHECKING, Any
 
 from nsl_bench.core.errors import UserError
+from nsl_bench.core.folders import temporary
 from nsl_bench.core.interrupts import leave_to_parent, starting_processes
 from nsl_bench.run.job import Job
 
@@ -62,13 +61,13 @@ def side_by_side(
             running[workers[worker].submit(run_in_worker, job, setup)] = worker
 
     # Workers that are killed leave their temporary files.
-    with tempfile.TemporaryDirectory(prefix="nsl-bench-", ignore_cleanup_errors=True) as place:
-        env["TMPDIR"] = place
+    with temporary() as place:
+        env["TMPDIR"] = str(place)
         workers: list[Any] = []
         done = False
         try:
             with starting_processes(resource_tracker, lokys):
-                workers += (_worker(env, place) for _ in range(min(processes, len(jobs))))
+                workers += (_worker(env) for _ in range(min(processes, len(jobs))))
                 for worker in range(len(workers)):
                     hand_out(worker)
             while running:
@@ -83,22 +82,21 @@ def side_by_side(
                 pool.shutdown(wait=True, kill_workers=not done)
 
 
-def _worker(env: Mapping[str, str], place: str) -> Any:
+def _worker(env: Mapping[str, str]) -> Any:
     """A process that takes jobs, and ends with this one, even before it has a job.
 
     Args:
         env: its environment variables.
-        place: folder of its temporary files, which it removes if this process leaves it.
     """
     from joblib.externals.loky.process_executor import ProcessPoolExecutor
 
-    return ProcessPoolExecutor(1, env=env, initializer=_begin, initargs=(os.getpid(), place))
+    return ProcessPoolExecutor(1, env=env, initializer=_begin, initargs=(os.getpid(),))
 
 
-def _begin(parent: int, temporary: str) -> None:
+def _begin(parent: int) -> None:
     leave_to_parent()
     _keep_worker()
-    threading.Thread(target=_end_with, args=(parent, temporary), daemon=True).start()
+    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
 
 
 class Groups:
@@ -219,8 +217,7 @@ def _keep_worker() -> None:
     process_executor._USE_PSUTIL = False
 
 
-def _end_with(parent: int, temporary: str) -> None:
+def _end_with(parent: int) -> None:
     while os.getppid() == parent:
         time.sleep(1)
-    shutil.rmtree(temporary, ignore_errors=True)
     os._exit(1)

@@ -22,7 +22,6 @@ import secrets
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -33,6 +32,7 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.core.folders import remove
 from nsl_bench.learners.environments import NOT_COPIED, REQUIREMENTS, Entrant, entrant, is_environment
 from nsl_bench.sandbox import sandbox
+from nsl_bench.sandbox.fork_server import scratch_folder
 from nsl_bench.sandbox.limits import GIB, Failure, Limits
 from nsl_bench.sandbox.process import REMOVING_SECONDS, Process
 
@@ -211,7 +211,7 @@ def built(
         if again:
             note.unlink(missing_ok=True)
         _raise_noted(note)
-        scratch = Path(tempfile.mkdtemp(prefix=f"{folder.name}.scratch-", dir=folder.parent))
+        scratch = scratch_folder(Limits(), f"{folder.name}.scratch-", folder.parent)
         _set_aside(folder, scratch)  # what a killed process left behind
         heard(f"Making the environment of {entrant.name} with Python {version}; this happens once.")
         try:
@@ -341,7 +341,6 @@ class _Installer:
             limits,
             command=words,
             scratch=self.scratch,
-            temporary=True,
             cwd=self.empty,
             packages=self.wheels,
             environment=_environment(self.scratch),

@@ -29,6 +29,7 @@ from nsl_bench.learners.folder_formats import ANSWERS, answered
 from nsl_bench.learners.rules import Rules
 from nsl_bench.learners.view import View
 from nsl_bench.sandbox import sandbox
+from nsl_bench.sandbox.fork_server import scratch_folder
 from nsl_bench.sandbox.host import IsolatedLearner, vet
 from nsl_bench.sandbox.limits import GIB, Failure, Limits
 from nsl_bench.sandbox.process import Process, Usage
@@ -173,7 +174,8 @@ class CommandLearner(FolderLearner):
         self._log = ""
         self.learning_time = 0.0
         self._usage: Usage | None = None
-        super().__init__(Path(tempfile.mkdtemp(prefix="nsl-bench-")), Path(self._words[0]).name, limits)
+        folder = Path(tempfile.mkdtemp(prefix="nsl-bench-")) if limits is None else scratch_folder(limits)
+        super().__init__(folder, Path(self._words[0]).name, limits)
         self.takes_validation = True
 
     def predict_proba(self, test: View) -> npt.NDArray[np.float64]:
@@ -219,9 +221,7 @@ class CommandLearner(FolderLearner):
         code = [Path(word) for word in self._words[1:] if Path(word).is_file()]
         command = _absolute(words)
         limits = replace(self._limits, read=(*self._limits.read, *sandbox.program(Path(command[0]))))
-        process = Process(
-            limits, code=code, seed=self._seed, command=command, scratch=self.folder, temporary=True
-        )
+        process = Process(limits, code=code, seed=self._seed, command=command, scratch=self.folder)
         try:
             self.isolation = dict(process.force)
             process.run()

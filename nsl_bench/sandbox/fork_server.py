@@ -10,9 +10,11 @@ import contextlib
 import json
 import os
 import re
+import secrets
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Sequence
@@ -22,7 +24,7 @@ from typing import Any
 from nsl_bench.core.errors import UserError
 from nsl_bench.sandbox.limits import Limits
 
-__all__ = ["START_SECONDS", "ForkServer", "pool"]
+__all__ = ["START_SECONDS", "ForkServer", "pool", "scratch_folder"]
 
 _COMMAND = (sys.executable, "-P", "-m", "nsl_bench.sandbox.fork_server_process")
 _GRACE_SECONDS = 10.0
@@ -177,5 +179,20 @@ class _Pool(threading.local):
 
 pool = _Pool()
 """Where learners' processes come from."""
+
+
+def scratch_folder(limits: Limits, prefix: str = "nsl-bench-", place: Path | None = None) -> Path:
+    """A new folder, which the fork server removes should this process be killed and leave it.
+
+    Args:
+        limits: of the processes that use it.
+        prefix: beginning of its name.
+        place: where to make it; None for the folder of temporary files.
+    """
+    folder = Path(place or tempfile.gettempdir(), f"{prefix}{secrets.token_hex(8)}").resolve()
+    pool.get(limits).remove_at_end(folder)
+    folder.mkdir(0o700)
+    return folder
+
 
 atexit.register(pool.close)

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import math
-import secrets
 import signal
 import socket
-import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +21,7 @@ from nsl_bench.core.processes.child import Child
 from nsl_bench.core.processes.memory import memory_of, starved
 from nsl_bench.core.types import Status
 from nsl_bench.sandbox import denied, sandbox
-from nsl_bench.sandbox.fork_server import START_SECONDS, pool
+from nsl_bench.sandbox.fork_server import START_SECONDS, pool, scratch_folder
 from nsl_bench.sandbox.limits import Failure, Limits, Lost
 from nsl_bench.sandbox.outward import Gate
 
@@ -71,7 +69,6 @@ class Process(Child):
         interpreter: another Python and its arguments, which serves the requests in place of this one
             (`nsl_bench.sandbox.foreign`).
         scratch: its folder; None to create one and remove it at the end.
-        temporary: whether `scratch` is removed if this process of the harness ends and leaves it.
         cwd: its working folder; None for that of this process.
         packages: folders of which it may read the packages.
         environment: environment variables of a command; None for those of learners.
@@ -91,7 +88,6 @@ class Process(Child):
         command: Sequence[str] = (),
         interpreter: Sequence[str] = (),
         scratch: Path | None = None,
-        temporary: bool = False,
         cwd: Path | None = None,
         packages: Sequence[Path] = (),
         environment: Mapping[str, str] | None = None,
@@ -101,7 +97,7 @@ class Process(Child):
         self.limits = limits
         self._warm = pool.get(limits)
         self._own_scratch = scratch is None
-        self.scratch = scratch or Path(tempfile.gettempdir(), f"nsl-bench-{secrets.token_hex(8)}")
+        self.scratch = scratch or scratch_folder(limits)
         self._process: int | None = None
         self._reason: tuple[Status, str] | None = None
         self._expected = (_LONGEST_TEXT, 0)
@@ -132,10 +128,6 @@ class Process(Child):
             "folders": [str(path.resolve()) for path in (self.scratch, *limits.write)],
         }
         try:
-            if temporary or self._own_scratch:
-                self._warm.remove_at_end(self.scratch.resolve())
-            if self._own_scratch:
-                self.scratch.mkdir(0o700)
             self._process = self._warm.spawn(request, self.theirs, self.output.sink)
         except OSError as error:
             self._shut()

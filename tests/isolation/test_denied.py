@@ -12,11 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from nsl_bench.core.processes.memory import starved
 from nsl_bench.learners.command import spec_of
 from nsl_bench.run.store import Store
 from nsl_bench.sandbox import kernel
 from nsl_bench.sandbox.command import CommandLearner
-from nsl_bench.sandbox.denied import advice, denied_by, denied_in, starved
+from nsl_bench.sandbox.denied import advice, denied_by, denied_in
 from nsl_bench.sandbox.host import IsolatedLearner
 from nsl_bench.sandbox.limits import Failure, Limits
 from nsl_bench.testing.toy import patches, view

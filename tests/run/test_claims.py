@@ -49,6 +49,24 @@ def test_a_claim_ends_with_its_process(tmp_path: Path) -> None:
         mine.close()
 
 
+def test_the_file_of_claims_is_removed(tmp_path: Path) -> None:
+    words = [sys.executable, "-c", HOLDER, str(tmp_path)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as holder:
+        assert holder.stdout is not None and holder.stdout.readline() == "True\n"
+        (tmp_path / ".runs.lock").unlink()
+        began, late = Claims(tmp_path), "cd" * 10
+        assert not began.take("ab" * 10) and began.take(late)
+        (tmp_path / ".runs.lock").unlink()
+        taken = [HOLDER.replace("ab", each).replace("time.sleep(600)", "") for each in ("ab", "cd", "ef")]
+        both = [
+            subprocess.run([*words[:2], each, str(tmp_path)], capture_output=True, text=True)
+            for each in taken
+        ]
+        assert [done.stdout for done in both] == ["False\n", "False\n", "True\n"]
+        holder.kill()
+    began.close()
+
+
 class Gated(Bench):
     """Stops in its first run until it is told to go on."""
 

@@ -200,13 +200,31 @@ def test_workers_are_killed(sweep: Make, runs: int) -> None:
 ORPHAN = """
 import os, sys
 from nsl_bench.run.processes import _worker
-print(_worker({}, sys.argv[1]).submit(os.getpid).result(), flush=True)
+print(_worker({}).submit(os.getpid).result(), flush=True)
 os.kill(os.getpid(), 9)
 """
 
 
-def test_a_worker_without_a_job_ends_with_its_driver(tmp_path: Path) -> None:
-    words = [sys.executable, "-c", ORPHAN, str(tmp_path / "temporary")]
+LEFT = """
+import os, subprocess, sys
+from nsl_bench.core.folders import temporary
+with temporary() as place:
+    subprocess.Popen(["sh", "-c", f"for i in $(seq 200); do mkdir {place}/$i; sleep 0.005; done; sleep 0.2"])
+    os.kill(os.getpid(), 9)
+"""
+
+
+def test_a_folder_into_which_a_killed_driver_s_processes_write_is_removed(tmp_path: Path) -> None:
+    env = {**os.environ, "TMPDIR": str(tmp_path)}
+    assert subprocess.run([sys.executable, "-c", LEFT], env=env, stderr=subprocess.DEVNULL).returncode == -9
+    deadline = time.monotonic() + 60
+    while list(tmp_path.iterdir()):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_a_worker_without_a_job_ends_with_its_driver() -> None:
+    words = [sys.executable, "-c", ORPHAN]
     worker = int(subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout)
     deadline = time.monotonic() + 60
     while psutil.pid_exists(worker):
