@@ -113,7 +113,8 @@ def _isolation() -> list[str]:
     process.close()
     lines = [
         f"sandbox for learners: processes by {force['processes']}, network by {force['network']}, files by "
-        f"{force['files']}, mounts {force['mounts']}, system calls by {force['calls']}"
+        f"{force['files']}, mounts {force['mounts']}, system calls by {force['calls']}, "
+        f"memory by {force['memory']}"
     ]
     if force["files"] == "none":
         lines.append("Landlock (Linux 5.13 or later) is missing: learners can read and write all your files.")

@@ -205,6 +205,12 @@ def _supervise(
     for descriptor in range(3):  # the user's terminal, perhaps, which the learner would find below /proc
         os.dup2(nothing, descriptor)
     os.close(nothing)
+    force["memory"] = "counting" if request["memory"] else "unbounded"
+    if request["group"]:
+        entry, version = request["group"]
+        with contextlib.suppress(OSError):
+            Path(entry).write_text("0", encoding="ascii")
+            force["memory"] = f"control group {version} and counting"
     if request["outward"]:
         request["proxy"] = _open_outward(channel, apart=force["network"] == "namespace")
     if kernel.LINUX:

@@ -21,6 +21,7 @@ from nsl_bench.core.processes.child import Child
 from nsl_bench.core.processes.memory import memory_of, starved
 from nsl_bench.core.types import Status
 from nsl_bench.sandbox import denied, sandbox
+from nsl_bench.sandbox.control_groups import MOST_PROCESSES, ControlGroup
 from nsl_bench.sandbox.fork_server import START_SECONDS, pool, scratch_folder
 from nsl_bench.sandbox.limits import Failure, Limits, Lost
 from nsl_bench.sandbox.outward import Gate
@@ -32,7 +33,6 @@ _LARGEST_QUESTION = (8 << 20, 64 << 20)
 """Bytes of a question: of its text, such as reported rules, and of its arrays."""
 
 _LONGEST_ERROR = 10_000
-_MOST_PROCESSES = 512
 _POLL = (0.02, 0.25)
 """Shortest and longest time between two looks at a process, in seconds."""
 
@@ -104,6 +104,9 @@ class Process(Child):
         self._answer: Answer | None = None
         self._code: int | None = None
         self._gate: Gate | None = None
+        self._group: ControlGroup | None = None
+        if limits.memory is not None:
+            self._group = ControlGroup.made(limits.memory, self._warm.remove_at_end)
         self._peak = 0
         self._cpu: float | None = None
         self.watched = {self._warm: self._hear}
@@ -115,6 +118,7 @@ class Process(Child):
             "cwd": working,
             "seed": seed,
             "memory": limits.memory,
+            "group": None if self._group is None else [str(self._group.entry), self._group.version],
             "network": limits.network,
             "environment": None if environment is None else dict(environment),
             "outward": outward,
@@ -271,17 +275,25 @@ class Process(Child):
 
         with contextlib.suppress(psutil.Error):
             family = psutil.Process(self._process).children(recursive=True)
-            if len(family) > _MOST_PROCESSES:
-                self._kill("crashed", f"More than {_MOST_PROCESSES} processes were started.")
+            if len(family) > MOST_PROCESSES:
+                self._kill("crashed", f"More than {MOST_PROCESSES} processes were started.")
                 return math.inf
             used = memory_of(process.pid for process in family)
             self._peak = max(self._peak, used)
             if self.limits.memory is None:
                 return math.inf
-            if used > self.limits.memory:
-                self._kill("out_of_memory", f"More than the memory limit of {_mib(self.limits.memory)}.")
+            if used > self.limits.memory or self._exceeds_group:
+                self._kill("out_of_memory", self._too_much_memory)
             return max(0, self.limits.memory - used)
         return math.inf
+
+    @property
+    def _too_much_memory(self) -> str:
+        return f"More than the memory limit of {(self.limits.memory or 0) / (1 << 20):g} MiB."
+
+    @property
+    def _exceeds_group(self) -> bool:
+        return self._group is not None and self._group.exceeded
 
     def usage(self) -> Usage:
         """What the process and all processes that it started have used so far."""
@@ -311,6 +323,8 @@ class Process(Child):
         lines = self.output.last_lines()
         if self._reason is not None:
             return Failure(*self._reason, lines)
+        if self._exceeds_group:
+            return Failure("out_of_memory", self._too_much_memory, lines)
         if not self._warm.usable:
             return Lost("crashed", "The process that starts learners was killed.", lines)
         code = self._code or 0
@@ -337,9 +351,7 @@ class Process(Child):
         if self._gate is not None:
             self._gate.close()
         super().close()
+        if self._group is not None:
+            self._group.close()
         if self._own_scratch:  # what takes longer, the fork server removes at the end
             remove(self.scratch, REMOVING_SECONDS)
-
-
-def _mib(size: int) -> str:
-    return f"{size / (1 << 20):g} MiB"
