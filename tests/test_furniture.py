@@ -101,6 +101,12 @@ def test_the_lock_file_has_all_that_developers_need() -> None:
     assert "file:" not in text and not re.search(r"(?<![\w./-])/\w", text)
 
 
+def test_the_page_on_logic_names_what_there_is() -> None:
+    logic = ROOT / "nsl_bench" / "logic"
+    paths = re.findall(r"`((?:asp|las|inference|guarded)/[\w/.]*)`", (logic / "README.md").read_text("utf-8"))
+    assert len(paths) > 20 and [path for path in paths if not (logic / path).exists()] == []
+
+
 def test_the_page_on_architecture_names_what_there_is() -> None:
     text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
     paths = re.findall(r"`((?:nsl_bench|generators|leaderboard|tests)/[\w/.]*)`", text)

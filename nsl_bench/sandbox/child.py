@@ -15,7 +15,6 @@ import random
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from importlib.machinery import ModuleSpec
 from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from pathlib import Path
@@ -30,7 +29,7 @@ from nsl_bench.core.errors import NotApplicable, UserError, named
 from nsl_bench.core.processes import messages
 from nsl_bench.core.processes.child import detach
 from nsl_bench.core.processes.memory import starved
-from nsl_bench.core.types import Hypothesis
+from nsl_bench.core.types import Hypothesis, WeightedExample
 from nsl_bench.learners.base import (
     InvalidOutput,
     check_examples,
@@ -138,14 +137,14 @@ class _Host:
         rules = getattr(self.learner, "rules", None)
         found = method_of(self.learner, "rules")() if callable(rules) else rules
         if isinstance(found, Hypothesis):
-            return {"hypothesis": asdict(found)}
+            return {"hypothesis": found}
         if found is None or (isinstance(found, list | tuple) and all(isinstance(r, str) for r in found)):
             return {"rules": found}
         return {"wrong": type(found).__name__}
 
-    def examples(self) -> list[dict[str, Any]]:
+    def examples(self) -> list[WeightedExample]:
         check_examples(self.learner.examples_, type(self.learner).__name__)
-        return [asdict(example) for example in self.learner.examples_]
+        return list(self.learner.examples_)
 
     def read_predictions(self, path: str, n: int, names: list[str]) -> dict[str, Any]:
         from nsl_bench.learners.task_folders import read_predictions

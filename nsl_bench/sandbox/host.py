@@ -19,6 +19,7 @@ import numpy as np
 
 from nsl_bench.core.code_files import comes_with_us
 from nsl_bench.core.errors import UserError
+from nsl_bench.core.processes.messages import restored
 from nsl_bench.core.types import Hypothesis, WeightedExample, one_hot
 from nsl_bench.learners.base import (
     About,
@@ -256,14 +257,13 @@ class IsolatedLearner:
 
     def _examples(self) -> list[WeightedExample]:
         most = _LONGEST_EXAMPLE * (1 + sum(len(view) for view in self._views.values()))
-        told = self._process.call("examples", self._answer, most_text=most)
+        sent = self._process.call("examples", self._answer, most_text=most)
         try:
-            listed = ("inclusions", "exclusions", "context")
-            found = [WeightedExample(**{**e, **{name: tuple(e[name]) for name in listed}}) for e in told]
-        except (KeyError, TypeError) as error:
+            examples: list[WeightedExample] = restored(list[WeightedExample], sent)
+        except (KeyError, TypeError, AttributeError) as error:
             raise InvalidOutput(f"{self.stands_for}.examples_ contains invalid examples.") from error
-        check_examples(found, self.stands_for)
-        return found
+        check_examples(examples, self.stands_for)
+        return examples
 
     def usage(self) -> Usage:
         """CPU time and memory that its processes have used so far."""
@@ -339,15 +339,7 @@ def about(spec: str, limits: Limits) -> About:
     return About(track_of(learner), learner.version)
 
 
-def _hypothesis(told: dict[str, Any]) -> Hypothesis:
-    rules = tuple(map(str, told["rules"]))
-    status = told["status"] if told["status"] in ("optimal", "feasible") else None
-    score, fidelity = told["score"], told["fidelity"]
-    return Hypothesis(
-        rules,
-        told["atoms"],
-        told["language"],
-        status,
-        score,
-        fidelity,
-    )
+def _hypothesis(sent: dict[str, Any]) -> Hypothesis:
+    hypothesis: Hypothesis = restored(Hypothesis, sent)
+    known = hypothesis.status in ("optimal", "feasible")
+    return hypothesis if known else replace(hypothesis, status=None)

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nsl_bench.core.processes.messages import restored
 from nsl_bench.logic.guarded.call import Allowance, Ended, guarded
 from nsl_bench.logic.guarded.worker import stage, tell
 
@@ -64,15 +65,10 @@ class Learned:
 
 
 def _solution_of(answer: Mapping[str, Any]) -> Solution:
-    """An answer as a `Solution`."""
     from nsl_bench.logic.las.task import Solution
 
-    lists = {
-        name: tuple(tuple(each) if isinstance(each, list) else each for each in value)
-        for name, value in answer.items()
-        if isinstance(value, list)
-    }
-    return Solution(**{name: value for name, value in {**answer, **lists}.items() if name != "seconds"})
+    solution: Solution = restored(Solution, answer)
+    return solution
 
 
 def _exact(name: str) -> Any:
@@ -124,36 +120,36 @@ def solve_isolated(
 
     started = time.monotonic()
     best: dict[str, Any] = {}
-    read = {"dialect": ""}
+    seconds, dialect_read = 0.0, ""
 
-    def hear(event: dict[str, Any]) -> None:
+    def receive(event: dict[str, Any]) -> None:
+        nonlocal seconds, dialect_read
         if "dialect" in event:
-            read.update(event)
+            dialect_read = event["dialect"]
         elif "warning" in event:
             if warned is not None:
                 warned(event["warning"])
         else:
             if event["solution"] is not None:
-                best.update(event["solution"], seconds=time.monotonic() - started)
+                best.update(event["solution"])
+                seconds = time.monotonic() - started
             if progress is not None:
-                known = _solution_of(best) if best else None
-                progress(Progress(time.monotonic() - started, event["doing"], known))
+                solution = _solution_of(best) if best else None
+                progress(Progress(time.monotonic() - started, event["doing"], solution))
 
     work = _Work(
         source, dialect, constraints, rule_learner, find, time_limit, memory_limit, dict(options or {}),
         explain, verify,
     )  # fmt: skip
     try:
-        told = work.in_child(_solve, hear)
+        explained = work.in_child(_solve, receive)
     except Ended as ended:
         if not best:
             raise
-        seconds = best.pop("seconds")
         best["message"] = " ".join(filter(None, [best["message"], str(ended)]))
         best["unverified"] = best["unverified"] or "there was no time for it"
-        return Learned(best, seconds, ended=str(ended), dialect=read["dialect"])
-    seconds = best.pop("seconds")
-    return Learned(best, seconds, tuple(told["rules"]), told["explanation"], dialect=read["dialect"])
+        return Learned(best, seconds, ended=str(ended), dialect=dialect_read)
+    return Learned(best, seconds, tuple(explained["rules"]), explained["explanation"], dialect=dialect_read)
 
 
 def list_space(
@@ -184,14 +180,14 @@ def list_space(
         UserError: the task cannot be read, or the process ended.
     """
 
-    def hear(event: dict[str, Any]) -> None:
+    def receive(event: dict[str, Any]) -> None:
         if "rules" in event:
             listed([(cost, rule) for cost, rule in event["rules"]])
         else:
             warned(event["warning"])
 
     work = _Work(source, dialect, constraints, "exact", _exact, time_limit, memory_limit, {}, False, False)
-    horizon: int | None = work.in_child(_list, hear)["horizon"]
+    horizon: int | None = work.in_child(_list, receive)["horizon"]
     return horizon
 
 
@@ -258,12 +254,12 @@ def _list(work: _Work) -> dict[str, int | None]:
         tell({"warning": note})
     clock.stage(f"Listing the hypothesis space of {work.name}")
     budget = Budget.of(clock.left, work.memory_limit)
-    found: dict[str, int | None] = {"horizon": 0}
+    listed: dict[str, int | None] = {"horizon": 0}
     with heeding_interrupts(budget):
-        for rules, found["horizon"] in listed_space(task, budget=budget):
+        for rules, listed["horizon"] in listed_space(task, budget=budget):
             for start in range(0, len(rules), _RULES_AT_ONCE):
                 tell({"rules": [(r.cost, r.text) for r in rules[start : start + _RULES_AT_ONCE]]})
-    return found
+    return listed
 
 
 def _solve(work: _Work) -> dict[str, Any]:
@@ -278,8 +274,7 @@ def _solve(work: _Work) -> dict[str, Any]:
     for warning in task.warnings:
         tell({"warning": warning})
     options = dict(work.options)
-    known = signature(solver).parameters
-    if "progress" in known:
+    if "progress" in signature(solver).parameters:
         options["progress"] = _Teller()
     clock.stage(f"Solving {work.name}")
     solution = solver(task, time_limit=clock.left, memory_limit=work.memory_limit, **options)
@@ -341,10 +336,7 @@ class _Teller:
 
 
 def _tell(doing: str, solution: Solution | None) -> None:
-    answer = None
-    if solution is not None:
-        answer = {each.name: getattr(solution, each.name) for each in fields(solution)}
-    tell({"doing": doing, "solution": answer})
+    tell({"doing": doing, "solution": solution})
 
 
 def _verified(task: LasTask, solution: Solution, budget: Budget) -> Solution:
@@ -372,7 +364,7 @@ def _explained(task: LasTask, solution: Solution, budget: Budget) -> dict[str, A
     from nsl_bench.logic.las.semantics.explanation import explain
 
     try:
-        found = explain(task, solution, budget)
+        explanation = explain(task, solution, budget)
     except Expired as reason:
         return {"rules": [], "explanation": f"No explanation: {reason}."}
-    return {"rules": [asdict(rule) for rule in found.rules], "explanation": str(found)}
+    return {"rules": explanation.rules, "explanation": str(explanation)}
