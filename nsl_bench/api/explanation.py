@@ -308,7 +308,6 @@ def _of_run(setting: _Setting, results: Path, key: str, data_seed: DataSeed | No
 
 def _find(name: str, setting: _Setting) -> _Example:
     """The example of a name, as the network sees it."""
-    from nsl_bench.core import registry
     from nsl_bench.core.shift import resolve
     from nsl_bench.data.splits import make_source, make_split
     from nsl_bench.perception.predict import predictions_of
@@ -407,6 +406,7 @@ def _stored(found: _Example, record: Record, results: Path) -> tuple[StoredAnswe
 
 
 def _rule_answer(found: _Example, setting: _Setting, engine: str) -> RuleAnswer | None:
+    from nsl_bench.learners.queries import engine_of
     from nsl_bench.logic.guarded.call import guarded
     from nsl_bench.logic.guarded.rules import UNDERIVABLE, crisp, inferred
 
@@ -416,7 +416,7 @@ def _rule_answer(found: _Example, setting: _Setting, engine: str) -> RuleAnswer 
     rules = (task.true_rule,) if setting.rules is None else setting.rules
     query, context, vectors, facts = _asked(found, rules, strict=setting.record is None)
     note = guarded(UNDERIVABLE, query, doing="Reading the hypothesis") or ""
-    answer = inferred(partial(registry.create, "engine", engine), query, vectors, facts)
+    answer = inferred(partial(engine_of, engine), query, vectors, facts)
     fired = guarded(
         "nsl_bench.logic.inference.explanation:fired",
         *(query.rules, task.background, context),

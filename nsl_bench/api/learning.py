@@ -7,9 +7,8 @@ import os
 import re
 import warnings
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
@@ -22,6 +21,15 @@ __all__ = ["learn"]
 
 _MEBIBYTE = 2**20
 _STATEMENT = re.compile(r"#\s*\w+|~|:-|\.\s*$")
+
+
+def rule_learner_of(name: str) -> Any:
+    """The rule learner of a name in the group ``nsl_bench.rule_learners``.
+
+    Raises:
+        UserError: an unknown rule learner, or one that cannot be imported.
+    """
+    return registry.factory("rule_learner", name)
 
 
 def learn(
@@ -73,7 +81,7 @@ def learn(
         dialect=dialect,
         constraints=constraints,
         rule_learner=rule_learner,
-        find=partial(registry.factory, "rule_learner"),
+        find=rule_learner_of,
         time_limit=time_limit,
         memory_limit=None if memory_limit is None else memory_limit * _MEBIBYTE,
         verify=verify,

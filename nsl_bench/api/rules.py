@@ -143,7 +143,7 @@ def predict(
     import numpy as np
 
     from nsl_bench.core import registry
-    from nsl_bench.learners.queries import facts_so_far, query_of, seen_so_far
+    from nsl_bench.learners.queries import engine_of, facts_so_far, query_of, seen_so_far
     from nsl_bench.logic.asp.text import read_text
     from nsl_bench.logic.guarded.call import Allowance, guarded, prepare
     from nsl_bench.logic.guarded.rules import UNDERIVABLE, inferred
@@ -163,7 +163,7 @@ def predict(
         vectors, facts = seen_so_far(places, vectors), facts_so_far(found, places, facts)
     memory = None if memory_limit is None else memory_limit * _MEBIBYTE
     answer = inferred(
-        partial(registry.create, "engine", engine),
+        partial(engine_of, engine),
         query,
         vectors,
         facts,

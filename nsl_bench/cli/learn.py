@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from nsl_bench.cli import Command
-from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -99,6 +97,7 @@ def command(
     Ctrl-C ends the search and prints the best hypothesis so far with a lower bound on the score. Exit code 2
     if no hypothesis was found or the search was killed.
     """
+    from nsl_bench.api.learning import rule_learner_of
     from nsl_bench.logic.guarded.learning import solve_isolated
 
     if executable is not None and options["rule_learner"] == "exact":
@@ -124,7 +123,7 @@ def command(
         explain=with_explanation,
         progress=(lambda found: click.echo(str(found), err=True)) if progress else None,
         warned=warned,
-        find=partial(registry.factory, "rule_learner"),
+        find=rule_learner_of,
         **options,
     )
     if as_json:

@@ -6,20 +6,34 @@ Each row of a sequence has the images and facts of its earlier steps, too.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from nsl_bench.core import registry
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.sequences import with_earlier
 from nsl_bench.logic.inference.query import Query
 
-__all__ = ["facts_so_far", "query_of", "seen_so_far"]
+if TYPE_CHECKING:
+    from nsl_bench.logic.inference.engines import Engine
+
+__all__ = ["engine_of", "facts_so_far", "query_of", "seen_so_far"]
 
 _MOST_NUMBERS = 50_000_000
 """Concept probabilities of all rows with their earlier steps that an engine is given: 200 MB."""
+
+
+def engine_of(spec: str) -> Engine:
+    """The inference engine of a name or spec, such as ``"exact:width=1e-4"``.
+
+    Raises:
+        UserError: an unknown engine or option.
+    """
+    engine: Engine = registry.create("engine", spec)
+    return engine
 
 
 def query_of(benchmark: Benchmark, rules: Sequence[str], *, strict: bool = True, steps: int = 0) -> Query:

@@ -17,12 +17,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.core import registry
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.metrics import predictions as measure
 from nsl_bench.core.types import BLANK, Hypothesis, Predictions, Split
-from nsl_bench.learners.queries import facts_so_far, query_of, seen_so_far
+from nsl_bench.learners.queries import engine_of, facts_so_far, query_of, seen_so_far
 from nsl_bench.logic.guarded.call import Allowance, Ended
 from nsl_bench.logic.guarded.rules import inferred
 from nsl_bench.logic.inference.query import Answer
@@ -175,7 +174,7 @@ def answer_of(
         while len(_answers) >= _ANSWERS_KEPT:
             _answers.pop(next(iter(_answers)))
         try:
-            make = partial(registry.create, "engine", engine)
+            make = partial(engine_of, engine)
             _answers[asked] = inferred(make, query, probabilities, facts, allowance=allowance)
         except Ended as ended:  # it may have taken its time
             _answers[asked] = ended
