@@ -10,9 +10,10 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import FrameType
 from typing import Any, TypeVar
+
+from nsl_bench.core.processes.memory import resident
 
 __all__ = ["Abandoned", "Budget", "Expired", "Undecided", "abandonable", "heeding_interrupts"]
 
@@ -48,7 +49,7 @@ class Budget:
     """
 
     deadline: float | None = None
-    memory: int = field(default_factory=lambda: _resident_memory() + _machine_memory())
+    memory: int = field(default_factory=lambda: resident(os.getpid()) + _machine_memory())
     interrupted: bool = False
     cut_short: bool = False
     aside: tuple[float, Callable[[], None]] | None = field(default=None, repr=False)
@@ -91,7 +92,7 @@ class Budget:
 
     def room(self) -> int:
         """How many bytes more this process may hold."""
-        return max(0, self.memory - _resident_memory())
+        return max(0, self.memory - resident(os.getpid()))
 
     def before(self, share: float) -> Budget:
         """A budget that ends after `share` of the time that is left."""
@@ -226,17 +227,6 @@ class _Late(Budget):
         if self._ends is None and self._whole.expired():
             self._ends = time.monotonic() + self._grace
         return self._ends is not None and time.monotonic() >= self._ends
-
-
-def _resident_memory() -> int:
-    """Bytes that this process holds."""
-    try:
-        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-        return pages * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, AttributeError):
-        import psutil
-
-        return int(psutil.Process().memory_info().rss)
 
 
 def _machine_memory() -> int:

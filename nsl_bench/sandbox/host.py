@@ -35,7 +35,7 @@ from nsl_bench.learners.base import (
 from nsl_bench.learners.environments import adapter_spec, entrant, is_environment, tuning
 from nsl_bench.learners.view import LONGEST_RULES, View
 from nsl_bench.sandbox import sandbox
-from nsl_bench.sandbox.adapter import adapter_process
+from nsl_bench.sandbox.building import built
 from nsl_bench.sandbox.child import PRELOADED
 from nsl_bench.sandbox.fork_server import pool
 from nsl_bench.sandbox.limits import GIB, Failure, Limits
@@ -50,6 +50,9 @@ _NUMBER = 8
 
 _LONGEST_NAME = 200
 _MOST_LIBRARIES = 200
+_ADAPTER = Path(__file__).with_name("foreign.py")
+"""What the interpreter of a learner that has its own executes."""
+
 _LEAST_SECONDS = 60.0
 """What importing and making a learner, and answering with the rules of a late one, may take."""
 
@@ -100,7 +103,11 @@ class IsolatedLearner:
         more: dict[str, Any] = {}
         if own is not None:
             more = {"tuned": tuning(spec)}
-            self._process, self.libraries = adapter_process(own, self._limits, self._seed)
+            environment = built(own)
+            self.libraries = environment.versions
+            limits = replace(self._limits, read=(*self._limits.read, *environment.readable))
+            words = [str(environment.python), "-P", "-s", "-u", str(_ADAPTER)]
+            self._process = Process(limits, code=[own.folder], seed=self._seed, interpreter=words)
             spec = adapter_spec(spec, own)
         else:
             called, folders = sandbox.programs_of(spec)

@@ -1,11 +1,13 @@
 """Linux calls that Python's library lacks, through ctypes: namespaces, Landlock, seccomp, capabilities.
 
 Landlock: https://docs.kernel.org/userspace-api/landlock.html. Seccomp filters:
-https://docs.kernel.org/userspace-api/seccomp_filter.html. None of them needs to be root.
+https://docs.kernel.org/userspace-api/seccomp_filter.html. None of them needs to be root. All raise an
+`OSError` where the system lacks or denies them.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import platform
@@ -155,47 +157,47 @@ _TERMINAL = (0x5412, 0x5414, 0x541C, 0x541D, 0x540E, 0x5423, 0x5402, 0x5403, 0x5
 _ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7)}
 
 
-def _libc() -> ctypes.CDLL:
-    return ctypes.CDLL(None, use_errno=True)
-
-
-def _checked(result: int, what: str) -> int:
+def _called(name: str, *arguments: int | str | Path | bytes | None) -> int:
+    """The result of a function of the C library."""
+    texts = [str(each) if isinstance(each, Path) else each for each in arguments]
+    values = [
+        ctypes.c_long(each)
+        if isinstance(each, int)
+        else ctypes.c_char_p(each.encode())
+        if isinstance(each, str)
+        else each
+        for each in texts
+    ]
+    result = int(getattr(ctypes.CDLL(None, use_errno=True), name)(*values))
     if result < 0:
         number = ctypes.get_errno()
+        what = " ".join(str(each) for each in (name, *texts) if isinstance(each, int | str))
         raise OSError(number, f"{what}: {os.strerror(number)}")
     return result
 
 
 def _prctl(option: int, *values: int) -> None:
-    words = [ctypes.c_ulong(value) for value in (*values, 0, 0, 0, 0)[:4]]
-    _checked(_libc().prctl(ctypes.c_int(option), *words), f"prctl {option}")
+    _called("prctl", option, *(*values, 0, 0, 0, 0)[:4])
 
 
 def unshare(flags: int) -> None:
-    """Enter new namespaces.
-
-    Raises:
-        OSError: the system does not allow it.
-    """
-    _checked(_libc().unshare(ctypes.c_int(flags)), "unshare")
+    """Enter new namespaces."""
+    _called("unshare", flags)
 
 
 def set_namespace(descriptor: int, kind: int) -> None:
     """Enter the namespace of an open file of ``/proc/PID/ns``."""
-    _checked(_libc().setns(ctypes.c_int(descriptor), ctypes.c_int(kind)), "setns")
+    _called("setns", descriptor, kind)
 
 
 def mount(source: str, target: str, kind: str, flags: int = 0, options: str = "") -> None:
     """Mount a file system."""
-    texts = [ctypes.c_char_p(text.encode()) for text in (source, target, kind)]
-    _checked(
-        _libc().mount(*texts, ctypes.c_ulong(flags), ctypes.c_char_p(options.encode())), f"mount {target}"
-    )
+    _called("mount", source, target, kind, flags, options)
 
 
 def unmount(place: Path) -> None:
     """Take away what was mounted last at a place, once nothing of it is used."""
-    _checked(_libc().umount2(ctypes.c_char_p(str(place).encode()), ctypes.c_int(2)), f"umount {place}")
+    _called("umount2", place, 2)
 
 
 def bind(place: Path) -> None:
@@ -204,45 +206,24 @@ def bind(place: Path) -> None:
 
 
 def open_tree(place: Path) -> int:
-    """A copy of what is mounted at and below a folder or file, not yet part of the file system.
+    """The descriptor of a copy of what is mounted at and below a folder or file, for `move_tree`.
 
-    Returns:
-        Its descriptor, for `move_tree`.
-
-    Raises:
-        OSError: the system does not allow it.
+    The copy is not yet part of the file system.
     """
-    result = _libc().syscall(
-        ctypes.c_long(_OPEN_TREE),
-        ctypes.c_int(_AT_FDCWD),
-        ctypes.c_char_p(str(place).encode()),
-        ctypes.c_uint(_CLONE | _CLOEXEC | _AT_RECURSIVE),
-    )
-    return _checked(result, f"open_tree {place}")
+    return _called("syscall", _OPEN_TREE, _AT_FDCWD, place, _CLONE | _CLOEXEC | _AT_RECURSIVE)
 
 
 def move_tree(descriptor: int, place: Path) -> None:
     """Put the copy of `open_tree` over a folder or file that exists."""
-    result = _libc().syscall(
-        ctypes.c_long(_MOVE_MOUNT),
-        ctypes.c_int(descriptor),
-        ctypes.c_char_p(b""),
-        ctypes.c_int(_AT_FDCWD),
-        ctypes.c_char_p(str(place).encode()),
-        ctypes.c_uint(_FROM_DESCRIPTOR),
-    )
-    _checked(result, f"move_mount {place}")
+    _called("syscall", _MOVE_MOUNT, descriptor, "", _AT_FDCWD, place, _FROM_DESCRIPTOR)
 
 
 def make_read_only(place: Path, but: Sequence[Path] = ()) -> None:
-    """Make everything below `place` read-only: content, attributes and access times.
+    """Make everything below `place` read-only: content, attributes and access times (Linux 5.12).
 
     Args:
         place: a mount of this process's namespace.
         but: mounts below it that stay writable.
-
-    Raises:
-        OSError: the system does not allow it, or lacks ``mount_setattr`` (Linux 5.12).
     """
     try:
         _set_mount(place, _AT_RECURSIVE, _ATTR_RDONLY | _ATTR_NOATIME, _ATTR_ATIME)
@@ -254,15 +235,7 @@ def make_read_only(place: Path, but: Sequence[Path] = ()) -> None:
 
 def _set_mount(place: Path, flags: int, given: int, taken: int) -> None:
     attributes = struct.pack("=QQQQ", given, taken, 0, 0)
-    result = _libc().syscall(
-        ctypes.c_long(_MOUNT_SETATTR),
-        ctypes.c_int(_AT_FDCWD),
-        ctypes.c_char_p(str(place).encode()),
-        ctypes.c_uint(flags),
-        attributes,
-        ctypes.c_size_t(len(attributes)),
-    )
-    _checked(result, f"mount_setattr {place}")
+    _called("syscall", _MOUNT_SETATTR, _AT_FDCWD, place, flags, attributes, len(attributes))
 
 
 def no_new_privileges() -> None:
@@ -287,17 +260,15 @@ def drop_capabilities() -> None:
             _prctl(_PR_CAPBSET_DROP, capability)
         except OSError:
             break
-    header = ctypes.create_string_buffer(struct.pack("=Ii", 0x20080522, 0))
-    nothing = ctypes.create_string_buffer(24)
-    _checked(_libc().capset(header, nothing), "capset")
+    _called("capset", struct.pack("=Ii", 0x20080522, 0), bytes(24))
 
 
 def landlock_version() -> int:
     """The version of the kernel's Landlock; 0 if it is not available."""
-    if not LINUX:
-        return 0
-    found = _libc().syscall(ctypes.c_long(_LANDLOCK_CREATE), None, ctypes.c_size_t(0), ctypes.c_uint32(1))
-    return max(0, int(found))
+    if LINUX:
+        with contextlib.suppress(OSError):
+            return _called("syscall", _LANDLOCK_CREATE, None, 0, 1)
+    return 0
 
 
 def landlock(readable: Sequence[Path], listable: Sequence[Path], writable: Sequence[Path]) -> None:
@@ -309,9 +280,6 @@ def landlock(readable: Sequence[Path], listable: Sequence[Path], writable: Seque
         readable: files and folders that may be read and executed.
         listable: folders whose entries may be listed.
         writable: files and folders with all rights except creating devices.
-
-    Raises:
-        OSError: the kernel has no Landlock.
     """
     version = landlock_version()
     if not version:
@@ -322,11 +290,7 @@ def landlock(readable: Sequence[Path], listable: Sequence[Path], writable: Seque
     scoped = 3 if version >= 6 else 0
     size = 8 if version < 4 else 16 if version < 6 else 24
     attributes = struct.pack("=QQQ", handled, 0, scoped)[:size]
-    call = _libc().syscall
-    ruleset = _checked(
-        call(ctypes.c_long(_LANDLOCK_CREATE), attributes, ctypes.c_size_t(size), ctypes.c_uint32(0)),
-        "landlock_create_ruleset",
-    )
+    ruleset = _called("syscall", _LANDLOCK_CREATE, attributes, size, 0)
     try:
         rules = [(path, _READ) for path in readable] + [(path, _READ_DIR) for path in listable]
         rules += [(path, handled & ~_MAKE_DEVICES) for path in writable]
@@ -337,24 +301,11 @@ def landlock(readable: Sequence[Path], listable: Sequence[Path], writable: Seque
                 continue
             try:
                 allowed = access & handled & (-1 if path.is_dir() else _OF_FILES)
-                rule = struct.pack("=Qi", allowed, place)
-                _checked(
-                    call(
-                        ctypes.c_long(_LANDLOCK_ADD),
-                        ctypes.c_int(ruleset),
-                        ctypes.c_int(1),
-                        rule,
-                        ctypes.c_uint32(0),
-                    ),
-                    f"landlock_add_rule {path}",
-                )
+                _called("syscall", _LANDLOCK_ADD, ruleset, 1, struct.pack("=Qi", allowed, place), 0)
             finally:
                 os.close(place)
         no_new_privileges()
-        _checked(
-            call(ctypes.c_long(_LANDLOCK_RESTRICT), ctypes.c_int(ruleset), ctypes.c_uint32(0)),
-            "landlock_restrict_self",
-        )
+        _called("syscall", _LANDLOCK_RESTRICT, ruleset, 0)
     finally:
         os.close(ruleset)
 
@@ -377,9 +328,6 @@ def deny_calls(*, sockets: bool, local: bool = False, attributes: bool = False) 
         local: with `sockets`, deny these, too, except pairs of them.
         attributes: also deny changes of extended attributes. Changes of files' modes, owners and times are
             ignored instead of denied, because programs that copy files need them to succeed.
-
-    Raises:
-        OSError: the system cannot filter system calls.
     """
     if platform.machine() not in _ARCHITECTURES:
         raise OSError(f"no filters of system calls for {platform.machine()}")
@@ -417,15 +365,5 @@ def deny_calls(*, sockets: bool, local: bool = False, attributes: bool = False) 
 def _install(program: Sequence[tuple[int, int, int, int]]) -> None:
     """Filter this process's system calls by a program of the kernel's packet filter."""
     code = ctypes.create_string_buffer(b"".join(struct.pack("=HBBI", *line) for line in program))
-
-    class _Program(ctypes.Structure):
-        _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_void_p))
-
-    given = _Program(len(program), ctypes.cast(code, ctypes.c_void_p).value)
     no_new_privileges()
-    _checked(
-        _libc().prctl(
-            ctypes.c_int(_PR_SET_SECCOMP), ctypes.c_ulong(2), ctypes.byref(given), ctypes.c_ulong(0), 0
-        ),
-        "seccomp",
-    )
+    _called("prctl", _PR_SET_SECCOMP, 2, struct.pack("@HP", len(program), ctypes.addressof(code)), 0, 0)

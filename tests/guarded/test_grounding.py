@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from guarded_calls import create_with_patches
 
 from nsl_bench.cli import equivalent as comparing
 from nsl_bench.cli import run
@@ -211,13 +212,7 @@ class TestRuns:
 
     @pytest.fixture(autouse=True)
     def _patches(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        real = registry.create
-
-        def create(kind: str, spec: object, **extra: object) -> object:
-            known = (kind, str(spec)) == ("benchmark", "patches")
-            return Patches() if known else real(kind, spec, **extra)  # type: ignore[arg-type]
-
-        monkeypatch.setattr(registry, "create", create)
+        monkeypatch.setattr(registry, "create", create_with_patches)
         monkeypatch.setattr(true_rule, "GROUNDING_SECONDS", 1.0)
         monkeypatch.setattr(true_rule, "_EQUIVALENCE_SECONDS", 1.0)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import stat
 import sys
 from pathlib import Path
 
@@ -103,37 +102,44 @@ def test_problog_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     assert sentence(error) == "The engine problog needs the package problog: pip install problog."
 
 
-def stand_in(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
-    """Has a shell script run in the place of ProbLog's process."""
-    path = folder / "stand_in.sh"
-    path.write_text(f"#!/bin/sh\n{script}")
-    path.chmod(path.stat().st_mode | stat.S_IXUSR)
-    monkeypatch.setattr(problog.sys, "executable", str(path))
+STAND_IN = """
+import os, socket, sys, time
+from pathlib import Path
+from nsl_bench.core.processes.messages import Decoder, receive, send
+channel, decoder = socket.socket(fileno=int(sys.argv[1])), Decoder(1 << 30)
+def ready():
+    send(channel, "ready")
+    receive(channel, decoder)
+"""
+
+
+def stand_in(monkeypatch: pytest.MonkeyPatch, code: str) -> None:
+    """Has code run in the place of ProbLog's process."""
+    monkeypatch.setattr(problog, "_CODE", STAND_IN + code)
 
 
 @pytest.mark.parametrize(
-    ("script", "wanted"),
+    ("code", "wanted"),
     [
-        ("exit 3", "ProbLog's process ended without an answer."),
-        ("echo ready; read job; echo last words >&2; exit 1", "ended without an answer: last words."),
-        ("echo ready; read job; kill -9 $$", "ended without an answer (signal 9: out of memory?)."),
+        ("sys.exit(3)", "ProbLog's process ended without an answer."),
+        ("ready(); sys.exit('last words')", "ended without an answer: last words."),
+        ("ready(); os.kill(os.getpid(), 9)", "ended without an answer (signal 9: out of memory?)."),
     ],
 )
-def test_problogs_process_that_ends(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, wanted: str
-) -> None:
-    stand_in(tmp_path, monkeypatch, script)
+def test_problogs_process_that_ends(monkeypatch: pytest.MonkeyPatch, code: str, wanted: str) -> None:
+    stand_in(monkeypatch, code)
     with pytest.raises(UserError) as error:
         ProbLog()(COINS, VECTORS)
     assert wanted in sentence(error)
 
 
-def test_what_problog_raises_is_told_once_and_with_both_reasons(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_problog_raises_is_told_once_and_with_both_reasons(monkeypatch: pytest.MonkeyPatch) -> None:
     """Rules as written, then the ground program: where both fail the sentence says why."""
-    reply = '{"error": "GroundingError: no clause found"}'
-    stand_in(tmp_path, monkeypatch, f"echo ready; while read job; do echo '{reply}'; done")
+    stand_in(
+        monkeypatch,
+        "ready()\nwhile True:\n    send(channel, {'error': 'GroundingError: no clause found'})\n"
+        "    receive(channel, decoder)",
+    )
     with pytest.raises(UserError) as error:
         ProbLog()(COINS, VECTORS)
     text = sentence(error)
@@ -143,12 +149,12 @@ def test_what_problog_raises_is_told_once_and_with_both_reasons(
 
 def test_an_example_past_its_time_costs_only_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The process is started anew; of the example nothing is known, and the answer says how many."""
-    monkeypatch.setenv("SLEPT", str(tmp_path / "slept"))
-    monkeypatch.setenv("REAL", sys.executable)
+    slept = tmp_path / "slept"
+    real = problog._CODE
     stand_in(
-        tmp_path,
         monkeypatch,
-        'if [ -e "$SLEPT" ]; then exec "$REAL" "$@"; fi; touch "$SLEPT"; echo ready; read job; sleep 60',
+        f"if Path({str(slept)!r}).exists():\n    exec({real!r})\n"
+        f"else:\n    Path({str(slept)!r}).touch(); ready(); time.sleep(60)",
     )
     answers: list[float] = []
     ask = problog._Worker.ask

@@ -9,7 +9,10 @@ import contextlib
 import math
 import os
 import selectors
+import signal
 import socket
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -17,7 +20,7 @@ from typing import Any
 from nsl_bench.core.processes import messages
 from nsl_bench.core.processes.output import Output
 
-__all__ = ["Child", "detach"]
+__all__ = ["Child", "detach", "kill_group"]
 
 _FASTEST_GROWTH = 8 << 30
 """Bytes a second by which the memory of a process may grow: when to look again follows from it."""
@@ -66,6 +69,18 @@ class Child:
     def look(self) -> float:
         """Hold the child to its memory; the bytes that are left to it."""
         raise NotImplementedError
+
+    def execute(self, code: str) -> subprocess.Popen[bytes]:
+        """Start a Python that executes code; its last argument is the descriptor of its channel."""
+        descriptor = self.theirs.fileno()
+        return subprocess.Popen(
+            [sys.executable, "-P", "-c", code, str(descriptor)],
+            pass_fds=[descriptor],
+            stdin=subprocess.DEVNULL,
+            stdout=self.output.sink,
+            stderr=self.output.sink,
+            start_new_session=True,
+        )
 
     def started(self) -> None:
         """Close what the child alone shall hold, once it is there."""
@@ -152,6 +167,12 @@ class Child:
         self.channel.close()
         self.theirs.close()
         self.output.close()
+
+
+def kill_group(process: int) -> None:
+    """Kill a process that began a session, and the processes that it started in it."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process, signal.SIGKILL)
 
 
 def detach(output: int, keep: int | None = None) -> None:

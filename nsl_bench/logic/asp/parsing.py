@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
 
 from clingo import Control, Symbol, ast
 
 from nsl_bench.core.errors import UserError
 from nsl_bench.logic.asp.text import check_text, directive
 
-__all__ = ["QuietControl", "complaint", "nodes_in", "parse_text"]
+__all__ = ["QuietControl", "by_text", "complaint", "nodes_in", "parse_text", "variables_in"]
+
+_REMEMBERED = 1 << 16
+
+Value = TypeVar("Value")
 
 _PLACE = re.compile(r"<[^>]*>:(\d+):(\d+)(?:-[\d:]+)?: (?:error: )?(.*)", re.DOTALL)
 _UNSAFE = re.compile(r"'(\w+)' is unsafe")
@@ -130,6 +134,25 @@ def _grounding_message(messages: Sequence[str]) -> str:
     return text.rstrip(".")
 
 
+def by_text(read: Callable[[ast.AST], Value]) -> Callable[[ast.AST], Value]:
+    """The function, called once for equal parts of rules.
+
+    Args:
+        read: takes a part of a rule; its value follows from the part's kind and text, and nobody changes it.
+    """
+    known: dict[tuple[ast.ASTType, str], Value] = {}
+
+    def remembered(node: ast.AST) -> Value:
+        part = (node.ast_type, str(node))
+        if part not in known:
+            if len(known) >= _REMEMBERED:
+                known.clear()
+            known[part] = read(node)
+        return known[part]
+
+    return remembered
+
+
 def nodes_in(node: ast.AST, *kinds: ast.ASTType) -> Iterator[ast.AST]:
     """A syntax tree's nodes, in any order.
 
@@ -145,3 +168,8 @@ def nodes_in(node: ast.AST, *kinds: ast.ASTType) -> Iterator[ast.AST]:
         for key in node.child_keys:
             child = getattr(node, key)
             left += [child] if isinstance(child, ast.AST) else child or ()
+
+
+def variables_in(node: ast.AST) -> set[str]:
+    """The names of a syntax tree's variables."""
+    return {each.name for each in nodes_in(node, ast.ASTType.Variable)}

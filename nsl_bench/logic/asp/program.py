@@ -18,8 +18,7 @@ from clingo import ast
 
 from nsl_bench.core.errors import UserError
 from nsl_bench.logic.asp.dependencies import dependents, strong_components
-from nsl_bench.logic.asp.parsing import complaint, parse_text
-from nsl_bench.logic.asp.remembered import by_text
+from nsl_bench.logic.asp.parsing import by_text, complaint, parse_text
 
 __all__ = [
     "Program",

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from clingo import ast
 
+from nsl_bench.logic.asp.parsing import variables_in
 from nsl_bench.logic.asp.program import Rule, Signature, signatures_in
 
 __all__ = ["Question", "questions", "unread_heads"]
@@ -55,8 +56,8 @@ def _asked(rule: Rule, signature: Signature, open_predicates: frozenset[Signatur
         elif _plain(literal) is not None and literal.sign == ast.Sign.NoSign:
             known += [literal] if not signatures_in([literal]) & open_predicates else []
     bound = {name for literal in known for name in _bound(literal.atom.symbol)}
-    known += [each for each in rule.node.body if _is_comparison(each) and _variables(each) <= bound]
-    if not all(_variables(atom) <= bound for atom in asked):
+    known += [each for each in rule.node.body if _is_comparison(each) and variables_in(each) <= bound]
+    if not all(variables_in(atom) <= bound for atom in asked):
         return None
     return [(atom, tuple(known)) for atom in asked]
 
@@ -80,18 +81,6 @@ def _bound(term: ast.AST) -> set[str]:
     if term.ast_type != ast.ASTType.Function:
         return set()
     return {name for each in term.arguments for name in _bound(each)}
-
-
-def _variables(node: ast.AST) -> set[str]:
-    found: set[str] = set()
-
-    class _Walk(ast.Transformer):
-        def visit_Variable(self, node: ast.AST) -> ast.AST:
-            found.add(node.name)
-            return node
-
-    _Walk().visit(node)
-    return found
 
 
 def unread_heads(learned: Sequence[Rule]) -> frozenset[Signature]:

@@ -12,13 +12,13 @@ import os
 import pickle
 import select
 import signal
-import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import Popen
 from types import FrameType
 from typing import Any, Literal, NoReturn
 
@@ -98,7 +98,7 @@ class Child(processes.Child):
     def __init__(self) -> None:
         super().__init__(_LARGEST_ANSWER, poll=_POLL)
         self._code: int | None = None
-        self._popen: subprocess.Popen[bytes] | None = None
+        self._popen: Popen[bytes] | None = None
         try:
             with uninterrupted():
                 self.process = self._fork() if _has_one_thread() else self._execute()
@@ -108,14 +108,7 @@ class Child(processes.Child):
         self.started()
 
     def _execute(self) -> int:
-        self._popen = subprocess.Popen(
-            [sys.executable, "-P", "-c", _FRESH, str(self.theirs.fileno())],
-            pass_fds=[self.theirs.fileno()],
-            stdin=subprocess.DEVNULL,
-            stdout=self.output.sink,
-            stderr=self.output.sink,
-            start_new_session=True,
-        )
+        self._popen = self.execute(_FRESH)
         return self._popen.pid
 
     def _fork(self) -> int:
@@ -299,8 +292,7 @@ class Child(processes.Child):
                 select.select([self.channel], [], [], _GRACE_SECONDS)
         self.channel.close()
         if self.alive:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.process, signal.SIGKILL)
+            processes.kill_group(self.process)
             self.signal(signal.SIGKILL)
             self._wait_for_end()
         super().close()

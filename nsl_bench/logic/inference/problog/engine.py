@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
-import json
+import math
 import os
-import selectors
-import signal
+import socket
 import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from typing import Any, Literal
@@ -23,6 +20,8 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.core.errors import UserError
+from nsl_bench.core.processes import messages
+from nsl_bench.core.processes.child import Child, kill_group
 from nsl_bench.logic.inference.problog.translation import NONE, Translation, label_name, translate
 from nsl_bench.logic.inference.query import Answer, Query, checked_vectors, slack, with_nothing
 from nsl_bench.logic.inference.sampling import standard_error
@@ -32,6 +31,9 @@ __all__ = ["ProbLog", "answer", "serve"]
 Mode = Literal["exact", "sampling"]
 
 _MOST_SECONDS = 1e6
+_START_SECONDS = 60.0
+_CODE = f"import sys; from {__name__} import serve; serve(int(sys.argv[1]))"
+_LARGEST_ANSWER = 1 << 30
 
 
 class ProbLog:
@@ -157,92 +159,102 @@ class _Worker:
     """A process that runs ProbLog, started anew after an example that took too long."""
 
     def __init__(self) -> None:
-        self._process: subprocess.Popen[bytes] | None = None
-        self._words = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the worker
+        self._process: _Process | None = None
 
     def ask(self, job: dict[str, Any], seconds: float) -> dict[str, Any] | None:
         """What ProbLog answers; None if it took too long."""
-        if self._process is None:
-            self._process = subprocess.Popen(
-                [sys.executable, "-c", f"from {__name__} import serve; serve()"],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=self._words,
-                start_new_session=True,
-            )
-            if self._read(60.0) is None:
-                raise self._ended("does not start within a minute")
-        assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(job).encode() + b"\n")
-        self._process.stdin.flush()
-        line = self._read(seconds)
-        if line is None:
-            self._stop()
+        try:
+            if self._process is None:
+                self._process = _Process()
+                self._process.reply(b"", _START_SECONDS, "does not start within a minute")
+            reply: dict[str, Any] = self._process.reply(messages.encode(job), seconds)
+        except _Late:
+            self.close()
             return None
-        reply: dict[str, Any] = json.loads(line)
+        except UserError:
+            self.close()
+            raise
         return reply
-
-    def _read(self, seconds: float) -> bytes | None:
-        """A line of the process; None if none came in time."""
-        assert self._process is not None and self._process.stdout is not None
-        end, text = time.monotonic() + seconds, b""
-        pipe = self._process.stdout.fileno()
-        with selectors.DefaultSelector() as selector:
-            selector.register(pipe, selectors.EVENT_READ)
-            while not text.endswith(b"\n"):
-                if not selector.select(max(0.0, end - time.monotonic())):
-                    return None
-                piece = os.read(pipe, 1 << 16)
-                if not piece:
-                    raise self._ended("ended without an answer")
-                text += piece
-        return text
-
-    def _ended(self, how: str) -> UserError:
-        """End the process; a sentence with how it ended, and its last words."""
-        process = self._process
-        if process is not None:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(1.0)
-        status = process.returncode if process is not None else None
-        self._stop()
-        killed = f" (signal {-status}: out of memory?)" if status is not None and status < 0 else ""
-        self._words.seek(0)
-        lines = self._words.read().decode(errors="replace").strip().splitlines()
-        return UserError(f"ProbLog's process {how}{killed}{f': {lines[-1]}' if lines else ''}.")
 
     def close(self) -> None:
         """End the process and all that it started."""
-        self._stop()
-        self._words.close()
-
-    def _stop(self) -> None:
         process, self._process = self._process, None
         if process is not None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-            for pipe in (process.stdin, process.stdout):
-                if pipe is not None:
-                    with contextlib.suppress(OSError):
-                        pipe.close()
-            process.wait()
+            process.close()
 
 
-def serve() -> None:
-    """Answer jobs, a line of JSON each, until the input ends."""
-    # ProbLog prints to standard output; answers go to where that was, and its words nowhere.
-    out = os.fdopen(os.dup(1), "w")
+class _Late(Exception):
+    """ProbLog took longer than an example may take."""
+
+
+class _Process(Child):
+    """ProbLog's process."""
+
+    def __init__(self) -> None:
+        super().__init__(_LARGEST_ANSWER, poll=(1.0, 1.0))
+        self._popen = self.execute(_CODE)
+        self.started()
+
+    def reply(self, message: bytes, seconds: float, too_late: str = "") -> Any:
+        """The answer to a message.
+
+        Args:
+            message: the message.
+            seconds: wall time that the answer may take.
+            too_late: how it ended if it takes longer; otherwise that is `_Late`.
+        """
+        self.deadline, self._too_late = time.monotonic() + seconds, too_late
+        self.send(message)
+        return self.wait()
+
+    def received(self, message: Any) -> bool:
+        """Take any message as the answer."""
+        return True
+
+    def look(self) -> float:
+        """Set no limit on memory."""
+        return math.inf
+
+    def late(self) -> None:
+        """Raise."""
+        raise self._ended(self._too_late) if self._too_late else _Late
+
+    def gone(self) -> None:
+        """Raise: it ended, with its last words."""
+        raise self._ended("ended without an answer")
+
+    def _ended(self, how: str) -> UserError:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._popen.wait(1.0)
+        status = self._popen.returncode
+        self.output.drain()
+        killed = f" (signal {-status}: out of memory?)" if status is not None and status < 0 else ""
+        line = self.output.last_lines(1)
+        return UserError(f"ProbLog's process {how}{killed}{f': {line}' if line else ''}.")
+
+    def close(self) -> None:
+        """End it and all that it started."""
+        kill_group(self._popen.pid)
+        self._popen.wait()
+        super().close()
+
+
+def serve(descriptor: int) -> None:
+    """Answer jobs until the other side ends."""
+    # What ProbLog prints to standard output is no error.
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    print("ready", file=out, flush=True)
-    for line in sys.stdin:
-        job = json.loads(line)
-        try:
-            clock = time.perf_counter()
-            found = answer(job["program"], job["samples"], job["seed"])
-            reply: dict[str, Any] = {"probabilities": found, "seconds": time.perf_counter() - clock}
-        except Exception as error:  # ProbLog raises what it likes; its message goes to the user
-            reply = {"error": f"{type(error).__name__}: {' '.join(str(error).split())}"}
-        print(json.dumps(reply), file=out, flush=True)
+    with socket.socket(fileno=descriptor) as channel, contextlib.suppress(EOFError):
+        decoder = messages.Decoder(_LARGEST_ANSWER)
+        messages.send(channel, "ready")
+        while True:
+            job = messages.receive(channel, decoder)
+            try:
+                clock = time.perf_counter()
+                found = answer(job["program"], job["samples"], job["seed"])
+                reply: dict[str, Any] = {"probabilities": found, "seconds": time.perf_counter() - clock}
+            except Exception as error:  # ProbLog raises what it likes; its message goes to the user
+                reply = {"error": f"{type(error).__name__}: {' '.join(str(error).split())}"}
+            messages.send(channel, reply)
 
 
 def answer(program: str, samples: int | None = None, seed: int = 0) -> dict[str, float]:

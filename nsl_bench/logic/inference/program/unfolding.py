@@ -14,7 +14,7 @@ from typing import Any
 from clingo import ast
 from clingo.ast import ASTType, Sign
 
-from nsl_bench.logic.asp.parsing import nodes_in
+from nsl_bench.logic.asp.parsing import variables_in
 from nsl_bench.logic.asp.program import Program, Rule, Signature, rule_of
 
 __all__ = ["unfold"]
@@ -73,7 +73,7 @@ def _is_simple(node: Any) -> bool:
     plain = (ASTType.SymbolicAtom, ASTType.Comparison)
     if any(lit.ast_type != ASTType.Literal or lit.atom.ast_type not in plain for lit in node.body):
         return False
-    return _variables(node.body) <= names | {"_"}
+    return set().union(*map(variables_in, node.body)) <= names | {"_"}
 
 
 class _Substitution(ast.Transformer):
@@ -84,10 +84,6 @@ class _Substitution(ast.Transformer):
 
     def visit_Variable(self, variable: Any) -> Any:
         return self.values.get(variable.name, variable)
-
-
-def _variables(body: Iterable[Any]) -> set[str]:
-    return {each.name for literal in body for each in nodes_in(literal, ASTType.Variable)}
 
 
 def _expand(body: Iterable[Any], definitions: dict[Signature, Any]) -> list[Any] | None:

@@ -11,9 +11,8 @@ from typing import Protocol
 from clingo import ast
 
 from nsl_bench.core.errors import UserError
-from nsl_bench.logic.asp.parsing import nodes_in
+from nsl_bench.logic.asp.parsing import by_text, nodes_in
 from nsl_bench.logic.asp.program import Rule, parse
-from nsl_bench.logic.asp.remembered import by_text
 from nsl_bench.logic.las.bias.costs import ForbiddenRule, RuleParts, rule_costs
 from nsl_bench.logic.las.bias.matching import Reading, guard_of, readings, types_told, variables_in
 from nsl_bench.logic.las.bias.types import Domains, domains

@@ -13,9 +13,8 @@ from dataclasses import dataclass, field, replace
 
 from clingo import ast
 
-from nsl_bench.logic.asp.parsing import nodes_in
+from nsl_bench.logic.asp.parsing import by_text, nodes_in
 from nsl_bench.logic.asp.program import Rule
-from nsl_bench.logic.asp.remembered import by_text
 from nsl_bench.logic.las.bias.reification import ARITHMETIC
 from nsl_bench.logic.las.bias.replacement import Unequal, unequal_pairs
 from nsl_bench.logic.las.bias.types import Domains

@@ -19,7 +19,7 @@ from nsl_bench.logic.asp.grounding import grounded
 from nsl_bench.logic.asp.names import Names
 from nsl_bench.logic.asp.parsing import nodes_in
 from nsl_bench.logic.asp.program import Program, Rule, Signature, parse, union
-from nsl_bench.logic.asp.renaming import Renaming
+from nsl_bench.logic.asp.replicas import Renaming
 from nsl_bench.logic.las.semantics.compared import Compared, compared
 from nsl_bench.logic.las.semantics.counterexample import Counterexample, find_counterexample
 from nsl_bench.logic.las.semantics.input_space import input_space
