@@ -22,8 +22,7 @@ from nsl_bench.run.job import PROTOCOL, ShiftPair
 from .accepted import SUBMISSIONS, check_there
 from .contests import BOARD, Contest, read_contests
 from .entries import NAMES, Area, Entry, accepted_manifest, read_entries
-from .pareto import front
-from .ranking import Placing, adjusted_p_values, place
+from .ranking import Placing, adjusted_p_values, front, place
 from .rounds.model import read_rounds
 from .score_report import SCORES
 from .submission import MANIFEST

@@ -138,7 +138,7 @@ class Entry:
                     "command": command,
                     "language": said.language,
                     "rules": said.rules,
-                    "content_hash": said.content_hash,
+                    "content_hash": dict(vars(said.content_hash)),
                     "standing": self.standing.word,
                     "standing_how": self.standing.how,
                     "versions": said.versions,

@@ -10,6 +10,7 @@ the learner's page shows what was found.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import itertools
 from collections import Counter, defaultdict
@@ -23,14 +24,12 @@ import numpy.typing as npt
 
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.workers import spread
-from nsl_bench.logic.guarded.call import guarded
 
 from .board import Board
 from .contests import Cell, Contest
 from .entries import Entry
-from .predictions import DAMAGED, READING, Predicted, contradictions, rows_of
+from .predictions import Predicted, contradictions, letters_of, read_accepted
 from .score_report import Look, ScoreReport
-from .shown import letters_of
 from .submission import PREDICTIONS
 from .truth import labels_of
 
@@ -99,7 +98,7 @@ class Likeness:
 
 
 _Labels = dict[Cell, npt.NDArray[np.uint8]]
-"""The predicted labels of each cell's run, as characters (`nsl_bench.leaderboard.shown`)."""
+"""The predicted labels of each cell's run, as characters (`predictions.LETTERS`)."""
 
 _Answers = dict[str, npt.NDArray[np.uint8]]
 """The predicted labels of each run of a submission, as characters."""
@@ -235,26 +234,12 @@ def look_at(predicted: Predicted) -> Look:
 
 def _answers(shared: None, folder: Path) -> _Answers:
     """The labels of a submission's runs, of images where there are such; none of a damaged file."""
-    path = folder / PREDICTIONS
-    try:
-        told = guarded(_letters, str(path), doing=f"Reading {path}", allowance=READING, advice=DAMAGED)
-    except UserError:
-        return {}
-    return {run: np.frombuffer(letters.encode(), np.uint8) for run, letters in told.items()}
+    rows: dict[str, dict[str, dict[str, str]]] = {}
+    with contextlib.suppress(UserError):
+        rows = read_accepted(folder / PREDICTIONS)
+    main = {run: row.get("framework") or next(iter(row.values())) for run, row in rows.items()}
+    return {run: np.frombuffer(row["labels"].encode(), np.uint8) for run, row in main.items()}
 
 
 def _share(marked: npt.NDArray[np.bool_]) -> float:
     return np.count_nonzero(marked) / len(marked) if len(marked) else 0.0
-
-
-def _letters(path: str) -> dict[str, str]:
-    import pyarrow as pa
-
-    found: dict[str, str] = {}
-    try:
-        for run, evaluation, (labels, _) in rows_of(path):
-            if evaluation == "framework" or run not in found:
-                found[run] = letters_of(labels).tobytes().decode("ascii")
-    except (pa.ArrowException, OSError, LookupError, ValueError, AttributeError):
-        return {}
-    return found

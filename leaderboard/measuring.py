@@ -23,10 +23,9 @@ from nsl_bench.run.statistics import interval, padded
 from .contests import Cell, Contest
 from .entries import contest_weights
 from .likeness import look_at
-from .predictions import Predicted
+from .predictions import Predicted, letters_of
 from .reading import Run
 from .score_report import Look, Spread
-from .shown import letters_of
 from .truth import images_shown, majority, sequences_of_run, shifted, test_number, true_concepts, truth
 
 __all__ = ["PROBABILISTIC", "Numbers"]

@@ -7,6 +7,7 @@ it is read, its values are checked before anything is unpacked, and unpacking ha
 
 from __future__ import annotations
 
+import base64
 import contextlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,34 +18,41 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.core.declared import quoted
+from nsl_bench.core.errors import UserError
 from nsl_bench.core.metrics.predictions import checked_probabilities
 from nsl_bench.core.processes.memory import own_data
 from nsl_bench.core.types import BLANK
-from nsl_bench.logic.guarded.call import Advice, Allowance
+from nsl_bench.logic.guarded.call import Advice, Allowance, guarded
 
 from .packing import CONCEPTS, EVALUATIONS, LIKELIEST, decoded, is_code
 from .safe_files import LIMITS, Limits, Rejected
 from .submission import PREDICTIONS
 
 __all__ = [
-    "DAMAGED",
-    "READING",
+    "LETTERS",
     "Predicted",
     "Sizes",
     "contradictions",
+    "letters_of",
     "named",
+    "read_accepted",
     "read_predictions",
     "rows_of",
 ]
 
-READING = Allowance(600.0, 4 << 30)
+_READING = Allowance(600.0, 4 << 30)
 """What reading the predictions of an accepted submission may take."""
 
-DAMAGED = Advice("fewer runs need less", "crashed", {"SIGSEGV": "it is damaged", "SIGABRT": "it is damaged"})
+_DAMAGED = Advice("fewer runs need less", "crashed", {"SIGSEGV": "it is damaged", "SIGABRT": "it is damaged"})
 """What is said where it ends with its process."""
 
 Predicted = tuple[npt.NDArray[np.int8], npt.NDArray[np.float32] | None]
 """Labels int8 [n] and probabilities float32 [n, labels]; None of a learner that gives labels alone."""
+
+LETTERS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ?-"
+"""A label's index as a character; the last two are several labels and none (indices -2 and -1)."""
+
+_LETTERS = np.frombuffer(LETTERS.encode(), np.uint8)
 
 _NAMES = ["run", "evaluation"]
 _VALUES = ["predicted", "probabilities"]
@@ -107,12 +115,57 @@ def contradictions(predicted: Predicted) -> tuple[npt.NDArray[np.bool_], npt.NDA
     return contrary, contrary & certain & (own <= _ROUNDING)
 
 
-def rows_of(path: str | Path) -> Iterator[tuple[str, str, Predicted]]:
-    """The rows of an accepted submission's predictions, without checks; no concepts.
+def letters_of(codes: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
+    """The characters of labels (`LETTERS`)."""
+    letters: npt.NDArray[np.uint8] = _LETTERS[codes]
+    return letters
 
-    Yields:
-        Run, evaluation, int8 [n] and float32 [n, labels].
+
+def read_accepted(
+    path: Path, places: Mapping[str, npt.NDArray[np.int64]] | None = None
+) -> dict[str, dict[str, dict[str, str]]]:
+    """Read the predictions of an accepted submission, without checks, in a process that may die.
+
+    Args:
+        path: of the file.
+        places: the runs to read, each with int64 [n]: where a row of probabilities, example by example, holds
+            those of the true labels; None: all runs, labels alone.
+
+    Returns:
+        By run and evaluation: ``labels``, one character an example, and, if the learner gives probabilities
+        and `places` are given, ``true``: one byte an example for that of the true label, in base64.
+
+    Raises:
+        UserError: the file is damaged.
     """
+    found: dict[str, dict[str, dict[str, str]]] = guarded(
+        _read, str(path), places, doing=f"Reading {path}", allowance=_READING, advice=_DAMAGED
+    )
+    return found
+
+
+def _read(
+    path: str, places: Mapping[str, npt.NDArray[np.int64]] | None
+) -> dict[str, dict[str, dict[str, str]]]:
+    import pyarrow as pa
+
+    read: dict[str, dict[str, dict[str, str]]] = {}
+    try:
+        for run, evaluation, (labels, probabilities) in rows_of(path):
+            if places is not None and run not in places:
+                continue
+            text = letters_of(labels).tobytes().decode("ascii")
+            row = read.setdefault(run, {})[evaluation] = {"labels": text}
+            if places is not None and probabilities is not None:
+                true = probabilities.reshape(-1)[places[run]]
+                row["true"] = base64.b64encode((true * 255 + 0.5).astype(np.uint8).tobytes()).decode("ascii")
+    except (pa.ArrowException, OSError, ValueError, LookupError, AttributeError, TypeError) as error:
+        raise UserError(f"{path} cannot be read: {error}.") from error
+    return read
+
+
+def rows_of(path: str | Path) -> Iterator[tuple[str, str, Predicted]]:
+    """Run, evaluation and predictions of each row; no concepts."""
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(path) as file:

@@ -23,6 +23,7 @@ from nsl_bench.run.statistics import holm, paired_p_values
 __all__ = [
     "Placing",
     "adjusted_p_values",
+    "front",
     "groups",
     "mean_ranks",
     "place",
@@ -139,3 +140,22 @@ def mean_ranks(values: Matrix, *, higher_is_better: bool = True) -> Matrix:
 
     ranks: Matrix = rankdata(-values if higher_is_better else values, axis=0).mean(axis=1)
     return ranks
+
+
+def front(values: npt.NDArray[np.float64], higher_is_better: Sequence[bool]) -> npt.NDArray[np.bool_]:
+    """bool [n]: whether no other row dominates a row, i.e. is as good in every column and better in one.
+
+    Args:
+        values: float64 [n, metrics], without NaN.
+        higher_is_better: the direction of each column.
+
+    Raises:
+        ValueError: a value is NaN.
+    """
+    if np.isnan(values).any():
+        raise ValueError("all points must have a number in every metric")
+    costs = np.where(np.asarray(higher_is_better), -values, values)
+    found = np.ones(len(costs), np.bool_)
+    for k, row in enumerate(costs):
+        found[k] = not ((costs <= row).all(axis=1) & (costs < row).any(axis=1)).any()
+    return found

@@ -1,6 +1,6 @@
 """Read and check a submission's manifest and runs, line by line.
 
-`Manifest` and `Line` declare the permitted values. Errors raise `Rejected` with one sentence that gives the
+`Manifest` and `Run` declare the permitted values. Errors raise `Rejected` with one sentence that gives the
 place. `nsl_bench.leaderboard.predictions` reads the predictions.
 """
 
@@ -22,12 +22,23 @@ from .packing import opened_lines
 from .safe_files import LIMITS, Limits, Rejected
 from .submission import MANIFEST, PREDICTIONS, RUNS, Manifest, digest
 
-__all__ = ["Line", "Run", "read_manifest", "read_runs"]
+__all__ = ["Run", "read_manifest", "read_runs"]
 
 _HASH = Annotated[str, Is("64 hexadecimal digits", test=re.compile(r"[0-9a-f]{64}").fullmatch)]
 _RUN = re.compile(r"[0-9a-f]{8,64}")
 _NETWORK = re.compile(r"\w[\w .,:+/=@~\-]{0,99}")
-_LEARNING_SECONDS = 10_000_000
+_MOST_SECONDS = 10_000_000
+_Seconds = Annotated[
+    float, Is(f"a number of seconds, at most {_MOST_SECONDS:,}", least=0, most=_MOST_SECONDS)
+]
+
+
+def _short(values: Mapping[str, Any]) -> dict[str, str]:
+    """Words on a run, as short texts."""
+    return {key[:40]: str(value)[:120] for key, value in list(values.items())[:20]}
+
+
+_Said = Annotated[Mapping[str, Any], Is("an object with keys", make=_short)]
 
 
 @dataclass(frozen=True)
@@ -56,8 +67,8 @@ class Rules(Open):
 
 
 @dataclass(frozen=True)
-class Line(Open):
-    """One line of ``runs.jsonl.zst``.
+class Run(Open):
+    """A run of a submission: one line of ``runs.jsonl.zst``.
 
     Attributes:
         run: the submitter's name of the run.
@@ -75,54 +86,27 @@ class Line(Open):
     job: Job
     content_hash: Hashes
     hypothesis: Rules | None = None
-    learning_time: (
-        Annotated[
-            float,
-            Is(f"a number of seconds, at most {_LEARNING_SECONDS:,}", least=0, most=_LEARNING_SECONDS),
-        ]
-        | None
-    ) = None
-    prediction_time: (
-        Annotated[
-            float,
-            Is(f"a number of seconds, at most {_LEARNING_SECONDS:,}", least=0, most=_LEARNING_SECONDS),
-        ]
-        | None
-    ) = None
-    versions: Mapping[str, Any] = field(default_factory=dict)
-    environment: Mapping[str, Any] = field(default_factory=dict)
+    learning_time: _Seconds | None = None
+    prediction_time: _Seconds | None = None
+    versions: _Said = field(default_factory=dict)
+    environment: _Said = field(default_factory=dict)
     started: Annotated[str, Is("a string of at most 40 characters", longest=40)] = ""
     status: Status = "ok"
 
+    @property
+    def id(self) -> str:
+        """The submitter's name of the run."""
+        return self.run
 
-@dataclass(frozen=True)
-class Run:
-    """One line of ``runs.jsonl.zst``, checked.
+    @property
+    def language(self) -> str | None:
+        """The language of the rules; None without rules."""
+        return self.hypothesis.language if self.hypothesis else None
 
-    Attributes:
-        id: the submitter's name of the run.
-        job: the job.
-        content_hash: content hashes of the train and the test set.
-        language: language of the rules; None without rules.
-        rules: the learned rules.
-        learning_time: learning time in seconds, reported by the submitter; None if not given.
-        versions, environment: reported by the submitter.
-        started: start time, ISO 8601.
-        status: how the run ended.
-        prediction_time: prediction time in seconds, reported by the submitter; None if not given.
-    """
-
-    id: str
-    job: Job
-    content_hash: Mapping[str, str]
-    language: str | None
-    rules: tuple[str, ...]
-    learning_time: float | None
-    versions: Mapping[str, str]
-    environment: Mapping[str, str]
-    started: str
-    status: Status = "ok"
-    prediction_time: float | None = None
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """The learned rules."""
+        return self.hypothesis.rules if self.hypothesis else ()
 
     @property
     def time_limit(self) -> float | None:
@@ -198,28 +182,15 @@ def _lines(path: Path, most: int) -> Iterator[bytes]:
 
 def _run(text: bytes, where: str, limits: Limits) -> Run:
     try:
-        line = checked(Line, parse_json(text), where)
+        run = checked(Run, parse_json(text), where)
     except ValueError as error:
         raise Rejected(f"{where}not valid JSON ({error}).") from error
     except UserError as error:
         raise Rejected(str(error)) from error
-    rules = line.hypothesis.rules if line.hypothesis else ()
-    if sum(map(len, rules)) > limits.rules_bytes:
+    if sum(map(len, run.rules)) > limits.rules_bytes:
         raise Rejected(f"{where}the rules must have at most {limits.rules_bytes:,} characters.")
-    _check_words(line.job, where, limits)
-    return Run(
-        line.run,
-        line.job,
-        dict(vars(line.content_hash)),
-        line.hypothesis.language if line.hypothesis else None,
-        rules,
-        line.learning_time,
-        _short(line.versions),
-        _short(line.environment),
-        line.started,
-        line.status,
-        line.prediction_time,
-    )
+    _check_words(run.job, where, limits)
+    return run
 
 
 def _check_words(job: Job, where: str, limits: Limits) -> None:
@@ -240,8 +211,3 @@ def _check_words(job: Job, where: str, limits: Limits) -> None:
             f"{where}job.network must be the spec of the perception network in the track pretrained: at most "
             f"100 letters, digits, spaces and .,:+/=@~-_; got {as_written(job.network)}."
         )
-
-
-def _short(values: Mapping[str, Any]) -> dict[str, str]:
-    """Things said about a run, as short texts."""
-    return {key[:40]: str(value)[:120] for key, value in list(values.items())[:20]}

@@ -26,7 +26,6 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.data.splits import make_source
 from nsl_bench.learners.base import About
 from nsl_bench.learners.command import command_of, is_command, version_of_command
-from nsl_bench.logic.guarded.call import guarded
 from nsl_bench.run.bench import Bench
 from nsl_bench.run.job import Job
 from nsl_bench.run.plan import version_of_network
@@ -35,7 +34,7 @@ from nsl_bench.sandbox.sealing import DataSeed
 
 from .contests import Cell, Contest, contest_of
 from .packing import decoded, run_rows
-from .predictions import DAMAGED, READING, named, rows_of
+from .predictions import letters_of, named, read_accepted
 from .reading import Run, read_manifest, read_runs
 from .rounds.model import Round, SealedContest, place_data_seed
 from .score_report import SCORES, numbers_in
@@ -107,7 +106,7 @@ def again(
     chosen = random.Random(sample.seed).sample(sorted(places), min(sample.n, len(places)))
     for name in chosen:
         _check_network(places[name][0])
-    submitted, numbers = _submitted(folder, chosen), _numbers(folder, contests, rounds)
+    submitted, numbers = read_accepted(folder / PREDICTIONS), _numbers(folder, contests, rounds)
     about = About(command_of(spec)[0], version_of_command(spec)) if is_command(spec) else describe(spec)
     found = []
     for k, name in enumerate(chosen, 1):
@@ -119,7 +118,11 @@ def again(
             bench.limits = replace(limits, time=min(seconds, default=None))
         made = _run(bench, job, contest, cell)
         if made is not None:
-            found.append(_compared(*made, submitted.get(name, {}), numbers.get(name, {})))
+            texts = {evaluation: row["labels"] for evaluation, row in submitted.get(name, {}).items()}
+            labels = {
+                evaluation: np.frombuffer(text.encode(), np.uint8) for evaluation, text in texts.items()
+            }
+            found.append(_compared(*made, labels, numbers.get(name, {})))
     differing = max((labels for labels, _, _ in found), default=0.0)
     differences = {name: max((by[name] for _, by, _ in found), default=0.0) for name in COMPARED}
     slower = max((times for _, _, times in found), default=0.0)
@@ -249,32 +252,10 @@ def _run(bench: Bench, job: Job, contest: Contest, cell: Cell) -> tuple[Record, 
     return outcome.record, {row["evaluation"]: _labels(row) for row in rows}
 
 
-def _labels(row: Mapping[str, Any]) -> npt.NDArray[np.int8]:
-    """The labels of a row of predictions as it is written."""
+def _labels(row: Mapping[str, Any]) -> npt.NDArray[np.uint8]:
+    """The labels of a row of predictions as it is written, as characters."""
     labels, codes = np.array(row["predicted"], np.int8), row["probabilities"]
-    return named(labels, None if codes is None else decoded(np.reshape(codes, (len(labels), -1))))
-
-
-def _submitted(folder: Path, runs: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """The labels of some runs by evaluation, read in a process that may die."""
-    path = folder / PREDICTIONS
-    found: dict[str, dict[str, Any]] = guarded(
-        _read, str(path), list(runs), doing=f"Reading {path}", allowance=READING, advice=DAMAGED
-    )
-    return found
-
-
-def _read(path: str, runs: Sequence[str]) -> dict[str, dict[str, Any]]:
-    import pyarrow as pa
-
-    found: dict[str, dict[str, Any]] = {run: {} for run in runs}
-    try:
-        for run, evaluation, (labels, _) in rows_of(path):
-            if run in found:
-                found[run][evaluation] = np.array(labels, np.int8)
-    except (pa.ArrowException, OSError, ValueError, LookupError, AttributeError, TypeError) as error:
-        raise UserError(f"{path} cannot be read: {error}.") from error
-    return found
+    return letters_of(named(labels, None if codes is None else decoded(np.reshape(codes, (len(labels), -1)))))
 
 
 def _numbers(

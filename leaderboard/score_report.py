@@ -28,7 +28,7 @@ class Look:
     Attributes:
         digest: hash of labels and probabilities, 32 hexadecimal digits.
         contrary: share of labels that are not the most probable ones.
-        labels: the labels as characters (`nsl_bench.leaderboard.shown`); not written, since the predictions
+        labels: the labels as characters (`predictions.LETTERS`); not written, since the predictions
             have them.
     """
 

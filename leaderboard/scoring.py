@@ -254,7 +254,7 @@ def _wrong_hashes(runs: Sequence[Run], places: Mapping[str, tuple[Contest, Cell]
     for run in runs:
         right = hashes_of(run.job, *places[run.id])
         for part in PARTS:
-            if run.content_hash[part] != right[part]:
+            if getattr(run.content_hash, part) != right[part]:
                 wrong[part].append(str(run.job))
     return [
         f"{len(jobs)} of {len(runs)} runs do not match the benchmark's content hash of the {part} set: "

@@ -6,9 +6,8 @@ A file calls ``nslBench.runs([...])`` with the records and, for each run and eva
 
 from __future__ import annotations
 
-import base64
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -18,14 +17,11 @@ import numpy.typing as npt
 
 from nsl_bench.core import registry
 from nsl_bench.core.benchmark import Benchmark
-from nsl_bench.core.errors import UserError
 from nsl_bench.core.types import Split
 from nsl_bench.data.splits import symbolic_split
-from nsl_bench.logic.guarded.call import guarded
 
 from ..contests import Contest
-from ..predictions import DAMAGED, READING, rows_of
-from ..shown import LETTERS, shown
+from ..predictions import LETTERS, read_accepted
 from ..submission import PREDICTIONS
 
 __all__ = ["script", "test_labels", "write_runs", "write_test"]
@@ -111,7 +107,8 @@ def write_runs(folder: Path, records: Sequence[tuple[Contest, Sequence[dict[str,
         for record in (record for record in runs if record["looks"]):
             number = _number(contest.tested, record["repeat"])
             places[record["run"]] = _places(contest.tested, contest.seed, number)
-    read = _encoded(folder / PREDICTIONS, places) if places else {}
+    path = folder / PREDICTIONS
+    read = read_accepted(path, places) if places and path.is_file() else {}
     out.mkdir(parents=True, exist_ok=True)
     for contest, runs in records:
         value = []
@@ -122,47 +119,8 @@ def write_runs(folder: Path, records: Sequence[tuple[Contest, Sequence[dict[str,
         (out / f"{contest.name}.js").write_text(script("runs", value), encoding="utf-8")
 
 
-def _texts(values: Mapping[str, bytes]) -> dict[str, str]:
-    """Labels as they are, probabilities in base64."""
-    return {
-        name: value.decode("ascii") if name == "labels" else base64.b64encode(value).decode()
-        for name, value in values.items()
-    }
-
-
 @cache
 def _places(benchmark: str, seed: int, number: int) -> npt.NDArray[np.int64]:
     """int64 [n]: where a row of probabilities, example by example, holds those of the true labels."""
     labels, names = test_labels(benchmark, seed, number)
     return np.arange(len(labels)) * len(names) + labels
-
-
-def _encoded(path: Path, places: Mapping[str, npt.NDArray[np.int64]]) -> dict[str, dict[str, dict[str, str]]]:
-    """By run and evaluation: the predicted labels, and the true label's probability.
-
-    Args:
-        path: of the predictions; a process that may die reads them.
-        places: run to where its rows hold the true labels' probabilities.
-
-    Raises:
-        UserError: they are damaged.
-    """
-    if not path.is_file():
-        return {}
-    found: dict[str, dict[str, dict[str, str]]] = guarded(
-        _read, str(path), dict(places), doing=f"Reading {path}", allowance=READING, advice=DAMAGED
-    )
-    return found
-
-
-def _read(path: str, places: Mapping[str, npt.NDArray[np.int64]]) -> dict[str, dict[str, dict[str, str]]]:
-    import pyarrow as pa
-
-    found: dict[str, dict[str, dict[str, str]]] = {}
-    try:
-        for run, evaluation, predicted in rows_of(path):
-            if run in places:
-                found.setdefault(run, {})[evaluation] = _texts(shown(predicted, places[run]))
-    except (pa.ArrowException, OSError, ValueError, LookupError, AttributeError, TypeError) as error:
-        raise UserError(f"{path} cannot be read: {error}.") from error
-    return found

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
-from nsl_bench.leaderboard.pareto import front
+from nsl_bench.leaderboard.ranking import front
 
 tables = arrays.arrays(
     np.float64, st.tuples(st.integers(0, 8), st.just(3)), elements=st.sampled_from([0.0, 1.0, 2.0])
