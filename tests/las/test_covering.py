@@ -61,6 +61,21 @@ def scenes(number: int) -> str:
     return "\n".join([ZENDO, "small(1..3). large(7..9).", *lines])
 
 
+def pairs(number: int) -> str:
+    """Scenes of four pieces, good where a red and a blue piece are of one size."""
+    rng = random.Random(number)
+    lines = []
+    for scene in range(number):
+        pieces = [(f"p{scene}_{i}", rng.choice(("red", "blue")), rng.randint(1, 4)) for i in range(4)]
+        lines += [f"piece({scene},{p}). {colour}({p}). size({p},{size})." for p, colour, size in pieces]
+        lines += [f"touches({pieces[i - 1][0]},{pieces[i][0]})." for i in range(4)]
+        sizes = [{size for _, own, size in pieces if own == colour} for colour in ("red", "blue")]
+        atom = f"good({scene})"
+        inside, outside = (atom, "") if sizes[0] & sizes[1] else ("", atom)
+        lines.append(f"#pos(e{scene}, {{{inside}}}, {{{outside}}}).")
+    return "\n".join([ZENDO, "small(1..3). large(7..9).", *lines])
+
+
 def task_of(text: str) -> LasTask:
     return LasTask.parse(text, dialect="ilasp")
 
@@ -74,7 +89,9 @@ def covered(task: LasTask) -> tuple[Incumbent, list[str]]:
     return incumbent, said
 
 
-@pytest.mark.parametrize(("text", "cost"), [(scenes(60), 6), (KINSHIP, 5), (KERNELS, None)])
+@pytest.mark.parametrize(
+    ("text", "cost"), [(scenes(60), 6), (KINSHIP, 5), (KERNELS, None), (pairs(40), None)]
+)
 def test_covering_finds_rules_that_cover_what_must_be_covered(text: str, cost: int | None) -> None:
     task = task_of(text)
     answer = covered(task)[0].answer({})
@@ -97,7 +114,7 @@ def test_covering_lowers_the_score_where_examples_have_penalties() -> None:
 def test_rules_for_some_of_the_examples_that_must_be_covered_are_told_in_words(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(covering, "_BEAMS", (3,))
+    monkeypatch.setattr(covering, "_BEAMS", ((3, 0),))
     text = scenes(20) + "\npiece(20,q). piece(21,r). #pos(x, {good(20)}, {}). #pos(y, {}, {good(21)})."
     incumbent, said = covered(task_of(text))
     assert incumbent.total is None and said[-1].endswith("of 22 examples that must be covered")

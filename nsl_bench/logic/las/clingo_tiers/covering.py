@@ -32,8 +32,9 @@ T = TypeVar("T")
 
 _WINDOW = 40
 """Demands of the first window."""
-_BEAMS = (5, 20, 60, 180)
-"""Rules of each length that are kept, at first and where that is not enough."""
+_BEAMS = ((5, 0), (5, 250), (20, 250), (60, 250), (180, 250))
+"""Rules of each length that are kept, and ways to make one longer by two literals: at first, and where that
+is not enough."""
 _ALIKE = 5
 """Rules of a beam that change the same demands."""
 _LONGEST = 10
@@ -120,9 +121,9 @@ def cover(
         window += _sample(own, _WINDOW // 2)
     hard = sum(example.penalty is None for example in task.examples)
     beams = iter(_BEAMS)
-    width = next(beams)
+    beam = next(beams)
     while True:
-        rules, effect = yield from search.cover(window, width)
+        rules, effect = yield from search.cover(window, beam)
         found = incumbent.offer(tuple(rule.text for rule in rules))
         if found is None:
             return
@@ -131,31 +132,36 @@ def cover(
         missed = incumbent.missed(found)
         more = [each for each in problem.demands if each.content in missed and each not in window]
         more = [each for each in more if each.is_hard or not effect.unmet]
-        if effect.unmet or not more:
-            wider = next(beams, None) if effect.unmet and search.narrow else None
+        if not more and not effect.unmet:
+            return
+        quick = beam == _BEAMS[0]
+        if effect.unmet or quick:
+            wider = next(beams, None) if search.narrow or not effect.unmet else None
             if wider is None:
                 return
-            width = wider
+            beam = wider
+        if quick:
+            continue  # what hasty rules miss says little of better ones
         window += _sample(more, len(window))
 
 
-def _sample(demands: Sequence[Demand], size: int) -> list[Demand]:
-    """So many of the demands at even distances."""
-    step = max(1, len(demands) // size)
-    return list(demands[::step][:size])
+def _sample(choices: Sequence[T], size: int) -> list[T]:
+    """At most so many of a sequence, at even distances."""
+    step = max(1, len(choices) // max(1, size))
+    return list(choices[::step][:size])
 
 
 class _Covering:
     """Sequential covering of one task; see `cover`.
 
     Attributes:
-        narrow: some rule was left out of a beam.
+        narrow: some rule was left out.
     """
 
     def __init__(self, task: LasTask, problem: Problem, budget: Budget) -> None:
         self.narrow = False
         self._window: Sequence[Demand] = ()
-        self._width = 0
+        self._width = self._pairs = 0
         self._pool: list[_Candidate] = []
         self._bias = task.bias
         self._problem = problem
@@ -176,19 +182,22 @@ class _Covering:
         ]
         self._dear = max([1, *(max(demand.penalty, demand.price) for demand in problem.demands)])
 
-    def cover(self, window: Sequence[Demand], width: int) -> _Work[tuple[tuple[SpaceRule, ...], _Effect]]:
+    def cover(
+        self, window: Sequence[Demand], beam: tuple[int, int]
+    ) -> _Work[tuple[tuple[SpaceRule, ...], _Effect]]:
         """Rules that together do well on a window, and what they do there.
 
         Args:
             window: the demands.
-            width: rules of each length that are kept.
+            beam: rules of each length that are kept, and pairs of literals by which one may grow.
         """
         self._window = tuple(window)
         self._trial = Trial(self._problem, self._window, self._space, self._budget)
         yield
         self._asked = [*self._window, *self._trial.atoms]
-        if width != self._width:
-            self._width, self._pool = width, []  # with other rules it may end elsewhere
+        if beam != (self._width, self._pairs):
+            self._width, self._pairs = beam
+            self._pool = []  # with other rules it may end elsewhere
         self.narrow = False
         rules: tuple[_Candidate, ...] = ()
         (now,) = self._effects((), ())
@@ -243,9 +252,7 @@ class _Covering:
             best = found
             unsafe = [each.form for each in level if not each.safe and each.form is not None]
             kept = [*unsafe[: self._width], *self._beam(known, now)]
-            longer = dict.fromkeys(
-                form for each in kept for form in self._maker.refinements(each, joined=True)
-            )
+            longer = dict.fromkeys(form for each in kept for form in self._longer(each))
             level = self._candidates([form for form in longer if form not in seen])
             seen.update(longer)
             most = max((self._exactness(now, effect)[0] for _, effect in known), default=0.0)
@@ -254,6 +261,21 @@ class _Covering:
                 break
         tried.sort(key=lambda each: self._exactness(now, each[1]), reverse=True)
         return best, tried
+
+    def _longer(self, form: Conjunction) -> list[Conjunction]:
+        """A rule with a literal more, or with two if the second one has a new variable of the first one.
+
+        A literal with a new variable often changes nothing by itself; what is said of the variable does.
+        """
+        refinements = list(self._maker.refinements(form, joined=True))
+        pairs: dict[Conjunction, None] = {}
+        for longer in refinements if self._pairs else []:
+            if len(longer.types) > len(form.types):
+                loose = _loose(longer)
+                further = self._maker.refinements(longer, joined=True)
+                pairs.update(dict.fromkeys(each for each in further if _loose(each) < loose))
+        self.narrow |= not self._pairs or len(pairs) > self._pairs
+        return [*refinements, *_sample(list(pairs), self._pairs)]
 
     def _beam(self, known: _Known, now: _Effect) -> list[Conjunction]:
         """The most exact of the rules that change some demand for the better."""
@@ -322,3 +344,10 @@ def _best(known: _Known, now: _Effect) -> tuple[_Candidate, _Effect] | None:
     """The best rule of those that may be added and make the hypothesis better, rather without loss."""
     better = [pair for pair in known if pair[0].whole and pair[1].betters(now)]
     return min(better, key=lambda pair: pair[1][:4], default=None)
+
+
+def _loose(form: Conjunction) -> int:
+    """How many variables a rule has that occur in one literal only."""
+    parts = [*form.literals, *([] if form.head is None else [form.head])]
+    uses = Counter(each for _, arguments in parts for each in {*arguments})
+    return sum(uses[variable] == 1 for variable in range(len(form.types)))

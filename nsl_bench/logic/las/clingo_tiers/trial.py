@@ -20,7 +20,8 @@ from nsl_bench.logic.las.clingo_tiers.demands import Demand, Problem
 __all__ = ["Trial"]
 
 _BATCH = 500
-"""Rules that are grounded together."""
+_SMALL_BATCH = 25
+"""Rules that are grounded together; fewer where each takes a search, which goes through all of them."""
 _MOST = 20_000
 _GROWTH = 4
 """Ground rules, and for how many times the first ones, that a control may have before a new one is made."""
@@ -37,6 +38,7 @@ class Trial:
         budget: when to stop.
 
     Attributes:
+        is_fast: a hypothesis has one answer set, so that no search is needed for it.
         atoms: single atoms that demands of the window ask for, if they must be met, as further demands; only
             where a hypothesis has one answer set, for then each of them alone is a step towards the whole.
 
@@ -56,9 +58,10 @@ class Trial:
             derived_sets=problem.derived_sets,
             restricted=True,
         )
-        self.atoms = _atoms(window) if self._program.deterministic else []
+        self.is_fast = self._program.deterministic
+        self.atoms = _atoms(window) if self.is_fast else []
         self._window = [*window, *self.atoms]
-        options = [] if self._program.deterministic else ["--enum-mode=brave", "--heuristic=Domain"]
+        options = [] if self.is_fast else ["--enum-mode=brave", "--heuristic=Domain"]
         self._options = ["--models=0", *options]
         self._begin()
 
@@ -78,7 +81,8 @@ class Trial:
         Raises:
             Expired: time or memory ran out.
         """
-        batches = [rules[start : start + _BATCH] for start in range(0, len(rules), _BATCH)] or [()]
+        size = _BATCH if self.is_fast else _SMALL_BATCH
+        batches = [rules[start : start + size] for start in range(0, len(rules), size)] or [()]
         alone, *found = self._hold(base, batches[0])
         for batch in batches[1:]:
             found += self._hold(base, batch)[1:]
@@ -86,7 +90,7 @@ class Trial:
 
     def _hold(self, base: Sequence[SpaceRule], rules: Sequence[SpaceRule]) -> list[frozenset[int]]:
         # after an enumeration of brave consequences, clingo finds nothing in what is grounded later
-        if self._watching.seen > self._most or (self._batches and not self._program.deterministic):
+        if self._watching.seen > self._most or (self._batches and not self.is_fast):
             self._begin()
         number = Number(self._batches)
         tried = Function(self._program.names("tried"), [number])
@@ -102,7 +106,7 @@ class Trial:
 
         chosen = [Function(self._program.names("chosen"), [number, Number(k)]) for k in range(len(rules) + 1)]
         self._control.assign_external(tried, True)
-        for assumed in [None] if self._program.deterministic else chosen:
+        for assumed in [None] if self.is_fast else chosen:
             self._solve(assumed, keep)
         self._control.release_external(tried)
         return [found.get(k, frozenset()) for k in range(len(rules) + 1)]
