@@ -26,7 +26,6 @@ import contextlib
 import functools
 import inspect
 import re
-import types
 import typing
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -36,6 +35,7 @@ from typing import Any, Literal
 
 from nsl_bench.core.errors import UserError, did_you_mean, named, unknown
 from nsl_bench.core.imported import ENVIRONMENT, from_code, split_code
+from nsl_bench.core.options import choices_of, declarations
 
 __all__ = [
     "ENVIRONMENT",
@@ -298,7 +298,10 @@ def _no_version(kind: Kind, name: str, current: str | None) -> UserError:
 
 
 def _hints(make: Any, parameters: Mapping[str, inspect.Parameter]) -> dict[str, Any]:
-    """The type of each parameter: its annotation, else that of its default, else `str`."""
+    """The type of each parameter: as declared, else its annotation, else that of its default, else `str`."""
+    declared = declarations(make)
+    if declared is not None:
+        return {name: one.hint for name, one in declared.items()}
     try:
         written = typing.get_type_hints(make.__init__ if inspect.isclass(make) else make)
     except (NameError, TypeError, AttributeError):
@@ -314,20 +317,20 @@ def _of_default(default: Any) -> Any:
 
 def _is_written(hint: Any) -> bool:
     """Whether values of this type are given as texts; others come from the program alone."""
-    if typing.get_origin(hint) in (typing.Union, types.UnionType):
-        return any(map(_is_written, typing.get_args(hint)))
-    return hint in (str, int, float, bool, Path, Any) or typing.get_origin(hint) is Literal
+    return any(
+        choice in (str, int, float, bool, Path, Any) or typing.get_origin(choice) is Literal
+        for choice in choices_of(hint)
+    )
 
 
 def _convert(value: str, hint: Any, where: str) -> Any:
-    if typing.get_origin(hint) in (typing.Union, types.UnionType):
-        choices = typing.get_args(hint)
-        if value.lower() == "none" and type(None) in choices:
-            return None
-        *others, hint = [choice for choice in choices if choice is not type(None)]
-        for choice in others:
-            with contextlib.suppress(UserError):
-                return _convert(value, choice, where)
+    choices = choices_of(hint)
+    if value.lower() == "none" and type(None) in choices:
+        return None
+    *others, hint = [choice for choice in choices if choice is not type(None)]
+    for choice in others:
+        with contextlib.suppress(UserError):
+            return _convert(value, choice, where)
     if typing.get_origin(hint) is Literal:
         options = typing.get_args(hint)
         if value not in options:

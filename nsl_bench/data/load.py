@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypedDict, Unpack, cast, get_args, overload
+from typing import TYPE_CHECKING, Annotated, Literal, TypedDict, Unpack, cast, get_args, overload
 
 from nsl_bench.core import registry
-from nsl_bench.core.arguments import Allowed, checked_arguments, number, of, whole
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import UserError, unknown
+from nsl_bench.core.options import Option, checked_arguments
 from nsl_bench.core.shift import STANDARD, named_shifts, resolve
 from nsl_bench.core.types import Part
 from nsl_bench.data.folder import from_folder
@@ -29,25 +29,9 @@ __all__ = ["LoadOptions", "load"]
 
 _REPOSITORY = re.compile(r"(?P<name>[\w.-]+/[\w.-]+)(@(?P<revision>[\w./-]+))?")
 
-_TEXT = Allowed("a string", of(str))
-_PLACE = Allowed("a string or a path", of(str, Path))
-_ALLOWED = {
-    "benchmark": _PLACE,
-    "split": Allowed("'train', 'validation' or 'test'", of(str)),
-    "size": Allowed(
-        "the name of a size, such as 'small', or a number of examples",
-        lambda value: isinstance(value, str) or whole(1)(value),
-    ),
-    "repeat": Allowed("a whole number of 1 or more", whole(1)),
-    "shift": _TEXT,
-    "percent": Allowed("a number between 0 and 100", number(0, 100)),
-    "source": _TEXT,
-    "seed": Allowed("a whole number between 0 and 2**63 - 1", whole(0, 2**63 - 1)),
-    "splits": _PLACE,
-    "workers": Allowed("a whole number of 1 or more", whole(1)),
-    "revision": _TEXT,
-    "streaming": Allowed("True or False", of(bool)),
-}
+_SIZE = "the name of a size, such as 'small', or a number of examples"
+
+_Whole = Annotated[int, Option(least=1)]
 
 
 class LoadOptions(TypedDict, total=False):
@@ -77,19 +61,19 @@ def load(
 ) -> IterableDataset: ...
 
 
-@checked_arguments(_ALLOWED)
+@checked_arguments
 def load(
     benchmark: str | Path,
     *,
-    split: str = "train",
-    size: str | int | None = None,
-    repeat: int = 1,
+    split: Annotated[str, Option(words="'train', 'validation' or 'test'")] = "train",
+    size: Annotated[str | int | None, Option(least=1, words=_SIZE)] = None,
+    repeat: _Whole = 1,
     shift: str = STANDARD,
-    percent: float | None = None,
+    percent: Annotated[float | None, Option(least=0, most=100)] = None,
     source: str | None = None,
-    seed: int = 0,
+    seed: Annotated[int, Option(least=0, most=2**63 - 1)] = 0,
     splits: str | Path | None = None,
-    workers: int = 1,
+    workers: _Whole = 1,
     revision: str | None = None,
     streaming: bool = False,
 ) -> Dataset | IterableDataset:

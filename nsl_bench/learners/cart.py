@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.core.errors import UserError
+from nsl_bench.core.options import HasOptions, option
 from nsl_bench.core.types import Hypothesis, Track
 from nsl_bench.learners.trees import tree_as_asp, tree_rules
 from nsl_bench.learners.view import View
@@ -18,32 +19,25 @@ from nsl_bench.learners.view import View
 __all__ = ["Cart"]
 
 
-class Cart:
-    """A decision tree on the benchmark's features of the concepts.
+class Cart(HasOptions):
+    """A decision tree on the benchmark's features of the concepts."""
 
-    Args:
-        depth: maximum depth; 0 for no limit.
-        leaf: minimum number of train examples in a leaf.
-        seed: seed that breaks ties between features.
-        knowledge: learn from `knowledge_features`.
-        asp: give the tree's branches as ASP, which is judged like other learners' rules, where ASP says them
-            exactly.
-    """
-
+    name = "cart"
     version = "1"
     track: Track = "pretrained"
     search_space: Mapping[str, Sequence[int]] = MappingProxyType(
         {"depth": (0, 2, 4, 6, 8), "leaf": (1, 2, 5, 10)}
     )
 
-    def __init__(
-        self, depth: int = 0, leaf: int = 1, seed: int = 0, knowledge: bool = False, asp: bool = False
-    ) -> None:
-        for name, value, least in (("depth", depth, 0), ("leaf", leaf, 1)):
-            if value < least:
-                raise UserError(f"cart: {name} must be {least} or more; got {value}.")
-        self.depth, self.leaf, self.seed = depth, leaf, seed
-        self.knowledge, self.asp = knowledge, asp
+    depth: int = option(0, "maximum depth; 0 for no limit", least=0)
+    leaf: int = option(1, "minimum number of train examples in a leaf", least=1)
+    seed: int = option(0, "seed that breaks ties between features")
+    knowledge: bool = option(False, "learn from `knowledge_features`")
+    asp: bool = option(
+        False,
+        "give the tree's branches as ASP, which is judged like other learners' rules, where ASP says them "
+        "exactly",
+    )
 
     def fit(self, train: View) -> Cart:
         """Fit the tree."""

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
+from nsl_bench.core.options import HasOptions, option
 from nsl_bench.core.types import Hypothesis, Track, WeightedExample, one_hot
 from nsl_bench.learners.d2k import ExamplesOf, Penalty, TNorm, learning_task
 from nsl_bench.learners.view import View
@@ -30,17 +31,8 @@ _SHARE = 0.8
 _LATE = 0.9
 
 
-class FFNSL:
+class FFNSL(HasOptions):
     """Learns rules from a network's predictions and labels new examples by crisp inference.
-
-    Args:
-        rule_learner: solver of the learning task; a name in the group ``nsl_bench.rule_learners``.
-        penalty: an example's penalty comes from the network's confidence, or is constant.
-        constant: the constant penalty.
-        t_norm: how the confidences of an example's images are combined.
-        time_limit: seconds for the rule learner; the best hypothesis so far is kept.
-        examples: where rows are steps of sequences: one example for each of the ``sequences``, or one for
-            each of the ``steps``, with all earlier ones.
 
     Attributes:
         examples_: weighted examples that `fit` generated.
@@ -48,30 +40,30 @@ class FFNSL:
         timed_out_: whether the time limit of the view stopped the rule learner before it proved optimality.
     """
 
+    name = "ffnsl"
     version = "1"
     track: Track = "pretrained"
     fixed_size = False
     answers_alike = True
 
-    def __init__(
-        self,
-        rule_learner: str = "exact",
-        penalty: Penalty = "network",
-        constant: int = 10,
-        t_norm: TNorm = "goedel",
-        time_limit: float | None = None,
-        examples: ExamplesOf = "sequences",
-    ) -> None:
-        if constant < 1:
-            raise UserError(f"ffnsl: constant must be 1 or more; got {constant}.")
-        if time_limit is not None and time_limit <= 0:
-            raise UserError(f"ffnsl: time_limit must be above 0 seconds; got {time_limit}.")
-        self.rule_learner = rule_learner
-        self.penalty: Penalty = penalty
-        self.constant = constant
-        self.t_norm: TNorm = t_norm
-        self.time_limit = time_limit
-        self.examples: ExamplesOf = examples
+    rule_learner: str = option(
+        "exact", "solver of the learning task; a name in the group ``nsl_bench.rule_learners``"
+    )
+    penalty: Penalty = option(
+        "network", "an example's penalty comes from the network's confidence, or is constant"
+    )
+    constant: int = option(10, "the constant penalty", least=1)
+    t_norm: TNorm = option("goedel", "how the confidences of an example's images are combined")
+    time_limit: float | None = option(
+        None, "seconds for the rule learner; the best hypothesis so far is kept", above=0, unit="seconds"
+    )
+    examples: ExamplesOf = option(
+        "sequences",
+        "where rows are steps of sequences: one example for each of the ``sequences``, or one for each of "
+        "the ``steps``, with all earlier ones",
+    )
+
+    def __post_init__(self) -> None:
         self._answered: tuple[View, npt.NDArray[np.int16]] | None = None
 
     def fit(self, train: View) -> FFNSL:

@@ -9,190 +9,216 @@ from __future__ import annotations
 
 import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.core.errors import UserError
+from nsl_bench.core.options import HasOptions, option
 from nsl_bench.core.types import Hypothesis, Track
 from nsl_bench.learners.adam import Adam
 from nsl_bench.learners.trees import surrogate
 from nsl_bench.learners.view import View
 from nsl_bench.perception.memory import kept_memory
 
-__all__ = ["CNNLSTM", "FCN", "Stopper", "seeded"]
+__all__ = ["CNNLSTM", "FCN", "GradientLearner", "seeded"]
 
-_BATCH = 8
 _EPSILON = 1e-7
 
 
-class _NeuralLearner(ABC):
-    """Training and prediction that the neural baselines share.
-
-    Args:
-        epochs: passes over the train set.
-        learning_rate: Adam's.
-        seed: of weights and dropout.
-        patience: epochs without a smaller loss on the validation set after which training stops, with the
-            weights of the best epoch; 0: all epochs.
-        batch: examples in a batch.
+class GradientLearner(HasOptions, ABC):
+    """A network trained by cross-entropy until the loss on a validation set no longer falls, and its answers.
 
     Attributes:
         epochs_: passes that were made.
     """
 
-    version = "1"
     track: Track = "pretrained"
     answers_alike = True
-    search_space: Mapping[str, Sequence[float]] = MappingProxyType(
-        {"learning_rate": (1e-4, 3e-4, 1e-3, 3e-3), "epochs": (5, 20, 50, 100), "dropout": (0.01, 0.1, 0.3)}
+    _together: ClassVar[int]
+    """Examples that are answered at once."""
+
+    epochs: int = option(50, "passes over the train set", least=1)
+    learning_rate: float = option(1e-3, "learning rate of Adam", above=0)
+    batch: int = option(32, "examples in a batch", least=1)
+    seed: int = option(0, "seed of weights and of all chance in training")
+    patience: int = option(
+        0,
+        "epochs without a smaller validation loss after which training stops, with the weights of the best "
+        "epoch; 0 to disable",
+        least=0,
     )
-    _together = 4096
-    """How many examples are predicted at once."""
 
-    def __init__(self, epochs: int, learning_rate: float, seed: int, patience: int, batch: int) -> None:
-        if patience < 0:
-            raise UserError(f"patience must be 0 or more; got {patience}.")
-        if epochs < 1:
-            raise UserError(f"epochs must be 1 or more; got {epochs}.")
-        if batch < 1:
-            raise UserError(f"batch must be 1 or more; got {batch}.")
-        if learning_rate <= 0:
-            raise UserError(f"learning_rate must be above 0; got {learning_rate}.")
-        self.epochs = epochs
-        self.learning_rate = learning_rate
-        self.seed = seed
-        self.patience = patience
-        self.batch = batch
-        self.takes_validation = patience > 0
+    @property
+    def takes_validation(self) -> bool:
+        """Whether a validation set decides when training stops."""
+        return self.patience > 0
 
     @abstractmethod
-    def _inputs(self, view: View) -> Any:
-        """The network's inputs, a tensor [n, ...]."""
+    def _start(self, train: View) -> tuple[Any, Any]:
+        """A new network, a module, and what it sees of the train set."""
 
     @abstractmethod
-    def _network(self, inputs: Any, concepts: int, labels: int) -> Any:
-        """A new network; it maps inputs [m, ...] to logits [m, labels]."""
+    def _read(self, view: View) -> Any:
+        """What the network sees of a view."""
 
-    def fit(self, train: View, validation: View | None = None) -> Any:
+    @abstractmethod
+    def _logits(self, net: Any, seen: Any, rows: Any) -> Any:
+        """The network's outputs [*rows, labels] for rows of what it sees."""
+
+    def _rows(self, view: View) -> Any:
+        """int64 tensor [units, ...]: the rows of what is put into batches."""
+        import torch
+
+        return torch.arange(len(view))
+
+    def _ordered(self, rows: Any) -> Any:
+        """The units in the order of a pass."""
+        import torch
+
+        return rows[torch.randperm(len(rows))]
+
+    def _step(self, net: Any, batches: int) -> Callable[[Any], None]:
+        """A step of the optimiser against a loss, in passes of so many batches."""
+        import torch
+
+        optimiser = torch.optim.Adam(self._groups(net), lr=self.learning_rate)
+
+        def step(loss: Any) -> None:
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+
+        return step
+
+    def _groups(self, net: Any) -> list[dict[str, Any]]:
+        """The network's parameters in groups, some with a learning rate of their own."""
+        return [{"params": list(net.parameters())}]
+
+    def _seen_in(self, epoch: int, seen: Any) -> Any:
+        """What the network sees in a pass."""
+        return seen
+
+    def _loss(self, net: Any, seen: Any, rows: Any, labels: Any) -> Any:
+        """The mean cross-entropy of rows, a scalar."""
+        import torch
+
+        logits = self._logits(net, seen, rows).flatten(0, -2)
+        return torch.nn.functional.cross_entropy(logits, labels[rows].flatten())
+
+    def _validation_loss(self, net: Any, seen: Any, rows: Any, labels: Any) -> float:
+        return float(self._loss(net, seen, rows, labels))
+
+    def fit(self, train: View, validation: View | None = None) -> Self:
         """Train the network from scratch; with patience until the loss on `validation` is least."""
         import torch
 
-        inputs = self._inputs(train)
-        targets = torch.as_tensor(train.labels)
+        rows, labels = self._rows(train), torch.as_tensor(train.labels)
         with seeded(self.seed):
-            net = self._network(inputs, len(train.concept_space), train.n_labels)
-            optimiser = Adam(net.parameters(), self.learning_rate, _EPSILON)
-            stopper = Stopper(self.patience, None if validation is None else self._inputs(validation))
+            net, seen = self._start(train)
+            held_out: tuple[Any, ...] | None = None
+            if validation is not None and self.patience:
+                targets = torch.as_tensor(validation.labels)
+                held_out = self._read(validation), self._rows(validation), targets
+            step = self._step(net, max(1, len(rows) // self.batch))
+            best, since, weights = float("inf"), 0, None
             for epoch in range(self.epochs):
                 self.epochs_ = epoch + 1
                 net.train()
-                for start in range(0, len(inputs), self.batch):
-                    logits = net(inputs[start : start + self.batch])
-                    loss = torch.nn.functional.cross_entropy(logits, targets[start : start + self.batch])
-                    optimiser.step(loss)
-                if validation is not None and stopper.stops(net, validation.labels):
+                seen_now = self._seen_in(epoch, seen)
+                for some in self._ordered(rows).split(self.batch):
+                    step(self._loss(net, seen_now, some, labels))
+                if held_out is None:
+                    continue
+                net.eval()
+                with torch.inference_mode():
+                    loss = self._validation_loss(net, *held_out)
+                since += 1
+                if loss < best:
+                    best, since = loss, 0
+                    weights = {name: weight.clone() for name, weight in net.state_dict().items()}
+                if since >= self.patience:
                     break
-            stopper.restore(net)
+            if weights is not None:
+                net.load_state_dict(weights)
         self._net = net.eval()
-        self._train = train
         return self
 
     def predict_proba(self, test: View) -> npt.NDArray[np.float64]:
         """float64 [n, n_labels]: softmax of the network's outputs."""
-        return self._said(test, self._together)
+        return self._probabilities(test, self._together)
+
+    def _probabilities(self, view: View, together: int) -> npt.NDArray[np.float64]:
+        import torch
+
+        result = np.zeros((len(view), view.n_labels))
+        if len(view):
+            with torch.inference_mode(), seeded(self.seed):
+                seen = self._read(view)
+                for rows in self._rows(view).split(together):
+                    answers = self._logits(self._net, seen, rows).softmax(dim=-1).flatten(0, -2)
+                    result[rows.reshape(-1)] = np.asarray(answers, np.float64)
+        return result
+
+
+class _OnSymbols(GradientLearner):
+    """A network on the concepts of an example, trained in batches of 8 in the order of the train set."""
+
+    version = "1"
+    search_space: Mapping[str, Sequence[float]] = MappingProxyType(
+        {"learning_rate": (1e-4, 3e-4, 1e-3, 3e-3), "epochs": (5, 20, 50, 100), "dropout": (0.01, 0.1, 0.3)}
+    )
+    _together = 4096
+
+    learning_rate = 1e-4
+    batch: int = option(8, "examples in a batch", least=1, after="patience")
+
+    @abstractmethod
+    def _network(self, train: View) -> Any:
+        """A new network; it maps what it reads, [m, ...], to logits [m, labels]."""
+
+    def _start(self, train: View) -> tuple[Any, Any]:
+        self._train = train
+        return self._network(train), self._read(train)
+
+    def _logits(self, net: Any, seen: Any, rows: Any) -> Any:
+        return net(seen[rows])
+
+    def _ordered(self, rows: Any) -> Any:
+        return rows
+
+    def _step(self, net: Any, batches: int) -> Callable[[Any], None]:
+        return Adam(net.parameters(), self.learning_rate, _EPSILON).step
 
     def rules(self) -> Hypothesis:
         """The rules of a decision tree fitted to the predictions on the train set."""
         train = self._train
-        predicted = self._said(train, self.batch).argmax(axis=1)
+        predicted = self._probabilities(train, self.batch).argmax(axis=1)
         return surrogate(train.features, predicted, train.feature_names(), train.label_names)
 
-    def _said(self, view: View, batch: int) -> npt.NDArray[np.float64]:
-        import torch
 
-        with torch.inference_mode(), seeded(self.seed):
-            parts = self._inputs(view).split(batch) if len(view) else ()
-            chunks = [self._net(part).softmax(dim=1) for part in parts]
-        return np.concatenate([np.empty((0, view.n_labels)), *(np.asarray(c, np.float64) for c in chunks)])
+class FCN(_OnSymbols):
+    """Three linear layers on the benchmark's features."""
 
+    name = "fcn"
+    hidden: int = option(74, "units of the second layer", least=1)
+    dropout: float = option(0.1, "dropout after the first two layers", least=0, most=1)
+    first: int = option(
+        0, "units of the first layer; 0 for as many as there are inputs", least=0, after="batch"
+    )
 
-class Stopper:
-    """Stops training where the loss on validation examples no longer falls, and keeps the best weights.
-
-    Args:
-        patience: epochs without a smaller loss; 0: never stops.
-        inputs: of the validation examples, a tensor [n, ...].
-    """
-
-    def __init__(self, patience: int, inputs: Any) -> None:
-        self._patience, self._inputs = patience, inputs
-        self._best, self._since = float("inf"), 0
-        self._weights: dict[str, Any] = {}
-
-    def stops(self, net: Any, labels: npt.NDArray[np.int64]) -> bool:
-        """Whether training is over, asked after each epoch."""
-        import torch
-
-        net.eval()
-        with torch.inference_mode():
-            loss = float(torch.nn.functional.cross_entropy(net(self._inputs), torch.as_tensor(labels)))
-        self._since += 1
-        if loss < self._best:
-            self._best, self._since = loss, 0
-            self._weights = {name: weight.clone() for name, weight in net.state_dict().items()}
-        return 0 < self._patience <= self._since
-
-    def restore(self, net: Any) -> None:
-        """Take the best epoch's weights, if there was a validation set."""
-        if self._weights:
-            net.load_state_dict(self._weights)
-
-
-class FCN(_NeuralLearner):
-    """Three linear layers on the benchmark's features.
-
-    Args:
-        hidden: units of the second layer.
-        dropout: dropout after the first two layers.
-        epochs: passes over the train set.
-        learning_rate: learning rate of Adam.
-        seed: seed of weights and dropout.
-        patience: epochs without a smaller validation loss after which training stops; 0 to disable.
-        batch: examples in a batch.
-        first: units of the first layer; 0 for as many as there are inputs.
-    """
-
-    def __init__(
-        self,
-        hidden: int = 74,
-        dropout: float = 0.1,
-        epochs: int = 50,
-        learning_rate: float = 1e-4,
-        seed: int = 0,
-        patience: int = 0,
-        batch: int = _BATCH,
-        first: int = 0,
-    ) -> None:
-        super().__init__(epochs, learning_rate, seed, patience, batch)
-        if first < 0:
-            raise UserError(f"fcn: first must be 0 or more; got {first}.")
-        self.hidden = hidden
-        self.dropout = dropout
-        self.first = first
-
-    def _inputs(self, view: View) -> Any:
+    def _read(self, view: View) -> Any:
         import torch
 
         return torch.as_tensor(view.features)
 
-    def _network(self, inputs: Any, concepts: int, labels: int) -> Any:
+    def _network(self, train: View) -> Any:
         from torch import nn
 
-        n = inputs.shape[1]
+        n = train.features.shape[1]
         first = self.first or n
         return nn.Sequential(
             nn.Linear(n, first),
@@ -201,76 +227,62 @@ class FCN(_NeuralLearner):
             nn.Linear(first, self.hidden),
             nn.ReLU(),
             nn.Dropout(self.dropout),
-            nn.Linear(self.hidden, labels),
+            nn.Linear(self.hidden, train.n_labels),
         )
 
 
-class CNNLSTM(_NeuralLearner):
+class CNNLSTM(_OnSymbols):
     """A convolution and an LSTM over the sequence of an example's concepts.
 
     Embedding 96, convolution of 64 channels and width 3, ReLU, max-pool 2, dropout, LSTM 96, dropout, dense.
     With two labels the softmax of two outputs is the sigmoid of their difference.
-
-    Args:
-        embedding: size of a concept's vector.
-        channels: channels of the convolution.
-        hidden: units of the LSTM.
-        dropout: dropout before and after the LSTM.
-        epochs: passes over the train set.
-        learning_rate: learning rate of Adam.
-        published: whether to use the network of the paper's published code (`sequence.PublishedNetwork`),
-            which differs from the one in its text.
-        seed: seed of weights and dropout.
-        patience: epochs without a smaller validation loss after which training stops; 0 to disable.
-        batch: examples in a batch.
-        padded: whether the convolution has an output for each slot (zeros beyond the ends), as in the NSL
-            paper; without `published` only.
     """
 
-    def __init__(
-        self,
-        embedding: int = 96,
-        channels: int = 64,
-        hidden: int = 96,
-        dropout: float = 0.01,
-        epochs: int = 5,
-        learning_rate: float = 1e-4,
-        published: bool = False,
-        seed: int = 0,
-        patience: int = 0,
-        batch: int = _BATCH,
-        padded: bool = False,
-    ) -> None:
-        super().__init__(epochs, learning_rate, seed, patience, batch)
-        if published and padded:
+    name = "cnn_lstm"
+    embedding: int = option(96, "size of a concept's vector", least=1)
+    channels: int = option(64, "channels of the convolution", least=1)
+    hidden: int = option(96, "units of the LSTM", least=1)
+    dropout: float = option(0.01, "dropout before and after the LSTM", least=0, most=1)
+    epochs = 5
+    published: bool = option(
+        False,
+        "whether to use the network of the paper's published code (`sequence.PublishedNetwork`), which "
+        "differs from the one in its text",
+        after="learning_rate",
+    )
+    padded: bool = option(
+        False,
+        "whether the convolution has an output for each slot (zeros beyond the ends), as in the NSL paper; "
+        "without `published` only",
+        after="batch",
+    )
+
+    def __post_init__(self) -> None:
+        if self.published and self.padded:
             raise UserError("cnn_lstm: published=true and padded=true exclude each other; leave out one.")
-        self.published = published
-        self.padded = padded
-        if published:
-            self._together = 1
-        self.embedding = embedding
-        self.channels = channels
-        self.hidden = hidden
-        self.dropout = dropout
 
     @property
     def fixed_size(self) -> bool | tuple[str, ...]:
         """Any number of slots, unless the published network's layers have the size of an example."""
         return self.published or ("labels",)
 
-    def _inputs(self, view: View) -> Any:
+    def predict_proba(self, test: View) -> npt.NDArray[np.float64]:
+        """float64 [n, n_labels]: softmax of the outputs; the published network answers one by one."""
+        return self._probabilities(test, 1 if self.published else self._together)
+
+    def _read(self, view: View) -> Any:
         import torch
 
         return torch.as_tensor(view.concept_ids.astype(np.int64) + 1)
 
-    def _network(self, inputs: Any, concepts: int, labels: int) -> Any:
+    def _network(self, train: View) -> Any:
         from nsl_bench.learners.cnn_lstm_module import PublishedNetwork, SequenceNetwork
 
-        length = inputs.shape[1]
+        length, concepts, labels = len(train.slots), len(train.concept_space) + 1, train.n_labels
         sizes = (self.embedding, self.channels, self.hidden, self.dropout)
         if self.published:
-            return PublishedNetwork(length, concepts + 1, *sizes, labels)
-        return SequenceNetwork(length, concepts + 1, *sizes, labels, self.padded)
+            return PublishedNetwork(length, concepts, *sizes, labels)
+        return SequenceNetwork(length, concepts, *sizes, labels, self.padded)
 
 
 @contextlib.contextmanager

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.core.errors import UserError
+from nsl_bench.core.options import HasOptions, option
 from nsl_bench.core.types import Hypothesis, Track
 from nsl_bench.learners.trees import tree_rules
 from nsl_bench.learners.view import View
@@ -20,16 +20,10 @@ from nsl_bench.learners.view import View
 __all__ = ["RandomForest", "RandomForestWithKnowledge"]
 
 
-class RandomForest:
-    """A random forest on the benchmark's features of the concepts.
+class RandomForest(HasOptions):
+    """A random forest on the benchmark's features of the concepts."""
 
-    Args:
-        trees: number of trees.
-        depth: maximum depth of each tree; 0 for no limit.
-        leaf: minimum number of train examples in a leaf.
-        seed: seed of the bootstrap samples and of the features tried at each split.
-    """
-
+    name = "random_forest"
     version = "1"
     track: Track = "pretrained"
     answers_alike = True
@@ -38,12 +32,10 @@ class RandomForest:
     )
     _knowledge = False
 
-    def __init__(self, trees: int = 100, depth: int = 0, leaf: int = 1, seed: int = 0) -> None:
-        for name, value, least in (("trees", trees, 1), ("depth", depth, 0), ("leaf", leaf, 1)):
-            if value < least:
-                raise UserError(f"random_forest: {name} must be {least} or more; got {value}.")
-        self.trees, self.depth, self.leaf = trees, depth, leaf
-        self.seed = seed
+    trees: int = option(100, "number of trees", least=1)
+    depth: int = option(0, "maximum depth of each tree; 0 for no limit", least=0)
+    leaf: int = option(1, "minimum number of train examples in a leaf", least=1)
+    seed: int = option(0, "seed of the bootstrap samples and of the features tried at each split")
 
     def fit(self, train: View) -> RandomForest:
         """Fit the trees."""

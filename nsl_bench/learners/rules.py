@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from nsl_bench.core import cache
 from nsl_bench.core.errors import UserError
+from nsl_bench.core.options import REQUIRED, HasOptions, option
 from nsl_bench.core.types import Track, one_hot
 from nsl_bench.learners.view import View
 from nsl_bench.logic.asp.text import read_text
@@ -17,23 +18,22 @@ from nsl_bench.logic.guarded.rules import crisp, one_by_one
 __all__ = ["Rules"]
 
 
-class Rules:
-    """Predicts with the rules of a file; learns nothing.
+class Rules(HasOptions):
+    """Predicts with the rules of a file; learns nothing."""
 
-    Args:
-        path: file of ASP rules.
-    """
-
+    name = "rules"
     version = "1"
     track: Track = "pretrained"
     fixed_size = False
 
-    def __init__(self, path: Path) -> None:
-        if not path.is_file():
-            raise UserError(f"rules: the file {path} does not exist; give a file of ASP rules.")
-        self._text = read_text(path)
+    path: Path = option(REQUIRED, "file of ASP rules")
+
+    def __post_init__(self) -> None:
+        if not self.path.is_file():
+            raise UserError(f"rules: the file {self.path} does not exist; give a file of ASP rules.")
+        self._text = read_text(self.path)
         # Other rules are other runs.
-        self.version = f"{self.version}+{cache.content_key(path)}"
+        self.version = f"{self.version}+{cache.content_key(self.path)}"
 
     def fit(self, train: View) -> Rules:
         """Check the rules."""

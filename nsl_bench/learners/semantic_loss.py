@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.core.errors import UserError
+from nsl_bench.core.options import HasOptions, option
 from nsl_bench.core.types import BLANK, Track
 from nsl_bench.learners.images import thumbnails
 from nsl_bench.learners.neural import seeded
@@ -26,19 +26,14 @@ _TOGETHER = 256
 _ENOUGH = 0.01
 
 
-class SemanticLoss:
+class SemanticLoss(HasOptions):
     """One network for all images, trained by the probability of the labels under the known rule.
 
     Steps of a sequence are taken together. Only rules with a small truth table can be taken: at most 20,000
     combinations of concepts for an example.
-
-    Args:
-        epochs: passes over the train set, at most. Training ends when the mean loss of a pass is below 0.01.
-        learning_rate: learning rate of Adam.
-        batch: examples in a minibatch.
-        seed: seed of weights and of the order of examples.
     """
 
+    name = "semantic_loss"
     version = "3"
     track: Track = "known_rules"
     fixed_size = False
@@ -46,20 +41,14 @@ class SemanticLoss:
         {"learning_rate": (3e-4, 1e-3, 3e-3), "batch": (8, 32)}
     )
 
-    def __init__(
-        self, epochs: int = 200, learning_rate: float = 1e-3, batch: int = 16, seed: int = 0
-    ) -> None:
-        """Set up the learner.
-
-        Raises:
-            UserError: an option out of range.
-        """
-        for name, value in (("epochs", epochs), ("batch", batch)):
-            if value < 1:
-                raise UserError(f"semantic_loss: {name} must be 1 or more; got {value}.")
-        if learning_rate <= 0:
-            raise UserError(f"semantic_loss: learning_rate must be above 0; got {learning_rate:g}.")
-        self.epochs, self.learning_rate, self.batch, self.seed = epochs, learning_rate, batch, seed
+    epochs: int = option(
+        200,
+        "passes over the train set, at most. Training ends when the mean loss of a pass is below 0.01",
+        least=1,
+    )
+    learning_rate: float = option(1e-3, "learning rate of Adam", above=0)
+    batch: int = option(16, "examples in a minibatch", least=1)
+    seed: int = option(0, "seed of weights and of the order of examples")
 
     def fit(self, train: View) -> SemanticLoss:
         """Train the network on the labels.

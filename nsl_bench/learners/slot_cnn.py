@@ -6,65 +6,34 @@ encoder is a network for MNIST with three linear layers, and the decoder gives t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from nsl_bench.core.options import option
 from nsl_bench.learners.image_network import ImageNetwork
 
 __all__ = ["SlotCNN"]
 
 
 class SlotCNN(ImageNetwork):
-    """Encoders of each slot's image and a decoder, trained together on labels alone.
+    """Encoders of each slot's image and a decoder, trained together on labels alone."""
 
-    Args:
-        outputs: outputs of each encoder.
-        hidden: units of the decoder's hidden layer.
-        epochs: passes over the train set.
-        learning_rate: learning rate of Adam.
-        batch: examples in a minibatch.
-        seed: seed of weights and of the order of examples.
-        patience: epochs without a smaller validation loss after which training stops, with the weights of the
-            best epoch; 0 to disable.
-    """
-
+    name = "slot_cnn"
     version = "1"
-    _name = "slot_cnn"
     _together = 512
     search_space: Mapping[str, Sequence[float]] = MappingProxyType(
         {"learning_rate": (1e-4, 3e-4, 1e-3, 3e-3), "hidden": (32, 64, 256), "outputs": (2, 8, 32)}
     )
 
-    def __init__(
-        self,
-        outputs: int = 32,
-        hidden: int = 64,
-        epochs: int = 50,
-        learning_rate: float = 1e-3,
-        batch: int = 32,
-        seed: int = 0,
-        patience: int = 0,
-    ) -> None:
-        """Set up the learner.
-
-        Raises:
-            UserError: an option out of range.
-        """
-        given = {"epochs": epochs, "batch": batch, "seed": seed, "patience": patience}
-        super().__init__({"outputs": outputs, "hidden": hidden}, learning_rate=learning_rate, **given)
-        self.outputs, self.hidden = outputs, hidden
+    outputs: int = option(32, "outputs of each encoder", least=1)
+    hidden: int = option(64, "units of the decoder's hidden layer", least=1)
 
     def _network(self, slots: int, channels: int, labels: int) -> Any:
         return _network(slots, channels, self.outputs, self.hidden, labels)
 
-    def _optimised(self, net: Any, batches: int) -> tuple[Any, Callable[[], None]]:
-        import torch
-
-        return torch.optim.Adam(net.parameters(), lr=self.learning_rate), lambda: None
-
     @staticmethod
-    def _read(images: Any) -> Any:
+    def _scaled(images: Any) -> Any:
         """float32 tensor [m, slots * channels, 28, 28], 0 to 1."""
         import torch
 

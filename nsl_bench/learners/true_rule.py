@@ -13,6 +13,7 @@ import numpy.typing as npt
 from nsl_bench.core import registry
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import NotApplicable
+from nsl_bench.core.options import HasOptions, option
 from nsl_bench.core.sequences import grid
 from nsl_bench.core.types import BLANK, Track, one_hot
 from nsl_bench.learners.queries import query_of
@@ -23,28 +24,24 @@ from nsl_bench.logic.inference.query import Query
 __all__ = ["TrueRule"]
 
 
-class TrueRule:
-    """Predicts with the rule that labels the data; learns nothing.
+class TrueRule(HasOptions):
+    """Predicts with the rule that labels the data; learns nothing."""
 
-    Args:
-        engine: ``crisp``: the labels that follow from the likeliest concepts; or an inference engine for
-            label probabilities under the network's probabilities (`nsl_bench.logic.inference.engines`). A
-            step of a sequence then has the images of all steps so far, which only short sequences allow.
-    """
-
+    name = "true_rule"
     version = "1+told_the_answer"
     track: Track = "pretrained"
     fixed_size = False
 
-    def __init__(self, engine: str = "crisp") -> None:
-        """Set up the learner.
+    engine: str = option(
+        "crisp",
+        "``crisp``: the labels that follow from the likeliest concepts; or an inference engine for label "
+        "probabilities under the network's probabilities (`nsl_bench.logic.inference.engines`). A step of a "
+        "sequence then has the images of all steps so far, which only short sequences allow",
+    )
 
-        Raises:
-            UserError: an unknown engine.
-        """
-        if engine != "crisp":
-            registry.create("engine", engine)
-        self.engine = engine
+    def __post_init__(self) -> None:
+        if self.engine != "crisp":
+            registry.create("engine", self.engine)
 
     def fit(self, train: View) -> TrueRule:
         """Look the rule up.

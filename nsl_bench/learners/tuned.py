@@ -14,6 +14,7 @@ import numpy as np
 
 from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
+from nsl_bench.core.options import REQUIRED, HasOptions, option
 from nsl_bench.core.types import Track
 from nsl_bench.learners.base import answers_of, fixed_sizes, takes_validation, track_of, version_of
 from nsl_bench.learners.view import View
@@ -24,7 +25,7 @@ _SAFE = 0.8
 """Share of the time limit after which no trial may end."""
 
 
-class Tuned:
+class Tuned(HasOptions):
     """Fits a learner with several options, and keeps the one with the best validation accuracy.
 
     The first trial uses the learner's own options; the others are drawn at random from its class attribute
@@ -33,12 +34,6 @@ class Tuned:
     A trial that raises an error or answers with invalid output (a network whose loss diverges, say) is not
     chosen, and its traceback goes to standard error; if there is no other, its error is raised.
 
-    Args:
-        learner: spec of the learner, e.g. ``random_forest`` or ``my.py:MyLearner``.
-        trials: most trials.
-        seconds: budget of all trials; None for no budget but the time limit.
-        seed: seed of the draws, and of the learner.
-
     Attributes:
         track: track of the learner.
         version: version of `Tuned` and of the learner.
@@ -46,21 +41,26 @@ class Tuned:
             ``validation_accuracy``.
     """
 
-    def __init__(self, learner: str, trials: int = 8, seconds: float | None = None, seed: int = 0) -> None:
-        if trials < 1:
-            raise UserError(f"tuned: trials must be 1 or more; got {trials}.")
-        if seconds is not None and not seconds > 0:
-            raise UserError(f"tuned: seconds must be above 0; got {seconds:g}.")
-        self.learner, self.trials, self.seconds, self.seed = learner, trials, seconds, seed
-        first = registry.create("learner", learner, seed=seed)
+    name = "tuned"
+    learner: str = option(REQUIRED, "spec of the learner, e.g. ``random_forest`` or ``my.py:MyLearner``")
+    trials: int = option(8, "most trials", least=1)
+    seconds: float | None = option(
+        None, "budget of all trials; None for no budget but the time limit", above=0
+    )
+    seed: int = option(0, "seed of the draws, and of the learner")
+
+    def __post_init__(self) -> None:
+        first = registry.create("learner", self.learner, seed=self.seed)
         space = getattr(first, "search_space", None)
         if not space:
-            raise UserError(f"tuned: the learner {learner} cannot be tuned because it has no search_space.")
+            raise UserError(
+                f"tuned: the learner {self.learner} cannot be tuned because it has no search_space."
+            )
         self._space: Mapping[str, Sequence[Any]] = space
         self.track: Track = track_of(first)
         self.answers_alike = bool(getattr(first, "answers_alike", False))
         self.fixed_size = fixed_sizes(first)
-        self.version = f"2+{version_of(first, learner)}"
+        self.version = f"2+{version_of(first, self.learner)}"
 
     def fit(self, train: View, validation: View) -> Tuned:
         """Fit every trial on `train`, and keep the best one on `validation`."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
-from nsl_bench.core.errors import UserError
+from nsl_bench.core.options import option
 from nsl_bench.learners.image_network import ImageNetwork
 from nsl_bench.learners.images import SIDE
 
@@ -26,62 +26,47 @@ class ViT(ImageNetwork):
 
     Images are reduced to 28 by 28 pixels and cut into patches of 7 by 7 pixels; into those of 14 by 14, or
     not at all, where an example would otherwise have more than 196.
-
-    Args:
-        width: numbers of a patch's vector, a multiple of 4.
-        layers: layers of the transformer, with 4 heads each.
-        dropout: dropout in the layers.
-        epochs: passes over the train set.
-        learning_rate: learning rate of AdamW, after a warm-up over the first epoch.
-        batch: examples in a minibatch.
-        seed: seed of weights and of the order of examples.
-        patience: epochs without a smaller validation loss after which training stops, with the weights of the
-            best epoch; 0 to disable.
     """
 
+    name = "vit"
     version = "1"
-    _name = "vit"
     _together = 256
     search_space: Mapping[str, Sequence[float]] = MappingProxyType(
         {"learning_rate": (1e-4, 3e-4, 1e-3), "layers": (2, 4), "width": (32, 64, 128)}
     )
 
-    def __init__(
-        self,
-        width: int = 64,
-        layers: int = 4,
-        dropout: float = 0.1,
-        epochs: int = 50,
-        learning_rate: float = 3e-4,
-        batch: int = 32,
-        seed: int = 0,
-        patience: int = 0,
-    ) -> None:
-        """Set up the learner.
-
-        Raises:
-            UserError: an option out of range.
-        """
-        given = {"epochs": epochs, "batch": batch, "seed": seed, "patience": patience}
-        super().__init__({"width": width, "layers": layers}, learning_rate=learning_rate, **given)
-        if width % _HEADS:
-            raise UserError(f"vit: width must be a multiple of {_HEADS}; got {width}.")
-        if not 0 <= dropout < 1:
-            raise UserError(f"vit: dropout must be at least 0 and below 1; got {dropout:g}.")
-        self.width, self.layers, self.dropout = width, layers, dropout
+    width: int = option(
+        64,
+        "numbers of a patch's vector, a multiple of 4",
+        least=1,
+        test=lambda width: width % _HEADS == 0,
+        words=f"a multiple of {_HEADS}",
+    )
+    layers: int = option(4, "layers of the transformer, with 4 heads each", least=1)
+    dropout: float = option(0.1, "dropout in the layers", least=0, below=1)
+    learning_rate: float = option(
+        3e-4, "learning rate of AdamW, after a warm-up over the first epoch", above=0
+    )
 
     def _network(self, slots: int, channels: int, labels: int) -> Any:
         return _network(slots, channels, labels, self)
 
-    def _optimised(self, net: Any, batches: int) -> tuple[Any, Callable[[], None]]:
+    def _step(self, net: Any, batches: int) -> Callable[[Any], None]:
         import torch
 
         optimiser = torch.optim.AdamW(net.parameters(), lr=self.learning_rate)
         pace = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: min(1.0, (step + 1) / batches))
-        return optimiser, pace.step
+
+        def step(loss: Any) -> None:
+            optimiser.zero_grad()
+            loss.backward()
+            optimiser.step()
+            pace.step()
+
+        return step
 
     @staticmethod
-    def _read(images: Any) -> Any:
+    def _scaled(images: Any) -> Any:
         """float32 tensor [m, slots, channels, 28, 28], 0 to 1."""
         return images.float() / 255
 

@@ -10,17 +10,18 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
-from typing import Any, ClassVar, Protocol, get_args, get_type_hints
+from typing import Any, ClassVar, Literal, Protocol, get_args, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.core.errors import UserError
+from nsl_bench.core.options import option
 from nsl_bench.perception import training
-from nsl_bench.perception.images import resize
-from nsl_bench.perception.network import Network, Option
+from nsl_bench.perception.images import collect, resize
+from nsl_bench.perception.network import Network, Renderer
 
-__all__ = ["Design", "ImageClassifier", "blank", "check_counts", "chosen_precision", "softmax"]
+__all__ = ["Design", "ImageClassifier", "PresetClassifier", "blank", "softmax"]
 
 
 class Design(Protocol):
@@ -56,8 +57,8 @@ class ImageClassifier(Network):
 
     sizes: ClassVar[type[Any]]
 
-    def __init__(self, seed: int = 0) -> None:
-        super().__init__(seed)
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self.architecture: Design | None = None
         self._mean: npt.NDArray[np.float32] = np.zeros(0, np.float32)
         self._deviation: npt.NDArray[np.float32] = np.ones(0, np.float32)
@@ -160,6 +161,55 @@ class ImageClassifier(Network):
         self.architecture = design
 
 
+class PresetClassifier(ImageClassifier):
+    """A classifier whose preset decides what its other options leave open."""
+
+    preset: Literal["quick", "paper"] = option("quick", "``quick`` or ``paper``: decides what is left open")
+    epochs: int | None = option(None, "passes over the train images", least=1)
+    images_per_concept: int | None = option(None, "most train images of a concept, the first ones", least=1)
+    height: int | None = option(None, "height to which the network resizes images", least=1)
+    width: int | None = option(None, "width to which the network resizes images", least=1)
+    precision: training.Precision = option(
+        "float32",
+        training.PRECISION,
+        later=True,
+        after="seed",
+    )
+
+    @property
+    def quick(self) -> bool:
+        """Whether the preset is the quick one."""
+        return self.preset == "quick"
+
+    def _collect(
+        self, render: Renderer, rows: npt.NDArray[np.int64], design: Design, *, progress: bool
+    ) -> npt.NDArray[np.uint8]:
+        """uint8 [m, height, width, channels]: images of these rows, in the size of the design."""
+        size = (design.height, design.width)
+        return collect(lambda some: render(rows[some]), len(rows), size, progress=progress)
+
+    def _settings(self, epochs: int, **settings: Any) -> training.Settings:
+        """The settings of a training: `epochs` unless the option says otherwise, and what the options say."""
+        return training.Settings(
+            epochs=self.epochs or epochs,
+            seed=self.seed,
+            threads=training.threads_of(self.preset),
+            precision=self.precision,
+            **settings,
+        )
+
+    def _train_module(
+        self,
+        build: Callable[[], Any],
+        images: npt.NDArray[np.uint8],
+        labels: npt.NDArray[np.int16],
+        settings: training.Settings,
+    ) -> Any:
+        """A trained module; see `training.train`."""
+        numbers = labels.astype(np.int64)
+        return training.train(build, images, numbers, self._mean, self._deviation, settings, self.checkpoint)
+
+
 def blank(design: Design) -> Any:
     """Build a network's torch module on torch's meta device, without weights, and check it on one image.
 
@@ -224,15 +274,3 @@ def softmax(logits: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
 def _kept(state: Mapping[str, Any]) -> dict[str, Any]:
     """The tensors that matter once training is over: not batch normalisation's counts of batches."""
     return {name: tensor for name, tensor in state.items() if tensor.is_floating_point()}
-
-
-def chosen_precision(precision: training.Precision) -> dict[str, Option]:
-    """A precision as a network's option: only if it is not the usual one, so that specs stay as they are."""
-    return {} if precision == "float32" else {"precision": precision}
-
-
-def check_counts(network: str, counts: Mapping[str, int | None]) -> None:
-    """Raise a UserError if one of these options is less than 1."""
-    for option, value in counts.items():
-        if value is not None and value < 1:
-            raise UserError(f"{network}: {option} must be 1 or more; got {value}.")

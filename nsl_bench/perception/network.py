@@ -21,10 +21,11 @@ import numpy.typing as npt
 
 from nsl_bench.core import cache
 from nsl_bench.core.errors import UserError
+from nsl_bench.core.options import HasOptions, declarations, option
 
 __all__ = [
     "Network",
-    "Option",
+    "OptionValue",
     "Renderer",
     "Segmentation",
     "Validation",
@@ -34,7 +35,7 @@ __all__ = [
     "is_ours",
 ]
 
-Option = bool | int | float | str | None
+OptionValue = bool | int | float | str | None
 """The value of a network's option."""
 
 Renderer = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.uint8]]
@@ -42,9 +43,6 @@ Renderer = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.uint8]]
 too large for memory is handed over in this form."""
 
 _FORMAT = "1"
-
-_MOST_SEED = 2**63 - 1
-"""Torch takes no larger one."""
 
 _FIELDS = {"network": str, "version": str, "options": dict, "concepts": list}
 _WORDS = {str: "a string", dict: "an object", list: "a list"}
@@ -81,7 +79,7 @@ def from_array(images: npt.NDArray[np.uint8]) -> Renderer:
     return lambda rows: images[rows]
 
 
-class Network(ABC):
+class Network(HasOptions, ABC):
     """A network, trained or not.
 
     Attributes:
@@ -97,9 +95,6 @@ class Network(ABC):
         validation: the validation images; None if they were not provided.
         needs_segmentation: whether `fit` takes the train images' segmentation maps, as the keyword argument
             ``segmentation``, a `Segmentation`.
-
-    Args:
-        seed: random seed of the training.
     """
 
     name: ClassVar[str]
@@ -112,10 +107,9 @@ class Network(ABC):
     validates: ClassVar[bool] = False
     validation: Validation | None = None
 
-    def __init__(self, seed: int = 0) -> None:
-        if not 0 <= seed <= _MOST_SEED:
-            raise UserError(f"{self.name}: seed must be between 0 and {_MOST_SEED}; got {seed}.")
-        self.seed = seed
+    seed: int = option(0, "random seed of the training", least=0, most=2**63 - 1)  # torch takes no larger one
+
+    def __post_init__(self) -> None:
         self.details: dict[str, Any] = {}
 
     def basis(self, shape: tuple[int, int, int]) -> Network | None:
@@ -126,7 +120,7 @@ class Network(ABC):
         """
         return None
 
-    def check(  # noqa: B027
+    def check(
         self, shape: tuple[int, int, int], labels: npt.NDArray[np.int16], concepts: tuple[str, ...]
     ) -> None:
         """Check that the network can be trained, before any image is rendered.
@@ -141,9 +135,15 @@ class Network(ABC):
         """
 
     @property
-    @abstractmethod
-    def options(self) -> Mapping[str, Option]:
-        """All options that, together with the train images, determine the weights, as JSON values."""
+    def options(self) -> Mapping[str, OptionValue]:
+        """All options that, together with the train images, determine the weights, as JSON values.
+
+        Raises:
+            UserError: the class has a constructor of its own, but does not state its options.
+        """
+        if declarations(type(self)) is None:
+            raise UserError(f"The network {self.name} has a constructor of its own, but no property options.")
+        return self.option_values()
 
     @abstractmethod
     def fit(

@@ -121,27 +121,6 @@ def test_ffnsl_says_none_and_several() -> None:
         assert (probabilities_of(learner, seen) == 0).all()
 
 
-@pytest.mark.parametrize(
-    ("spec", "sentence"),
-    [
-        ("ffnsl:constant=0", "constant must be 1 or more; got 0"),
-        ("ffnsl:time_limit=-1", "time_limit must be above 0 seconds; got -1"),
-        ("ffnsl:penalty=none", "must be one of network, constant; got 'none'"),
-        ("random_forest:trees=0", "trees must be 1 or more; got 0"),
-        ("fcn:epochs=0", "epochs must be 1 or more; got 0"),
-        ("cart:leaf=0", "leaf must be 1 or more; got 0"),
-        ("slot_cnn:batch=0", "batch must be 1 or more; got 0"),
-        ("vit:width=6", "width must be a multiple of 4; got 6"),
-        ("vit:dropout=1", "dropout must be at least 0 and below 1; got 1"),
-        ("semantic_loss:batch=0", "batch must be 1 or more; got 0"),
-        ("slot_cnn:patience=-1", "patience must be 0 or more; got -1"),
-    ],
-)
-def test_options_out_of_range(spec: str, sentence: str) -> None:
-    with pytest.raises(UserError, match=sentence):
-        registry.create("learner", spec)
-
-
 def test_a_network_learns_labels_from_the_images_of_all_slots() -> None:
     benchmark = Patches()
     train, test = (

@@ -288,21 +288,6 @@ def test_labelled_images_are_in_no_example() -> None:
     assert not examples & {image.tobytes() for image in few}
 
 
-@pytest.mark.parametrize(
-    ("options", "sentence"),
-    [
-        ({"epochs": -1}, "ntoc: epochs must be 0 or more; got -1."),
-        ({"batch": -1}, "ntoc: batch must be 0 or more; got -1."),
-        ({"weight_rate": 2.0}, "ntoc: weight_rate must be between 0 and 1; got 2."),
-        ({"learning_rate": -1.0}, "ntoc: learning_rate must be 0 or more; got -1."),
-    ],
-)
-def test_bad_options_are_one_sentence(options: dict[str, float], sentence: str) -> None:
-    with pytest.raises(UserError) as caught:
-        NTOC(**options)  # type: ignore[arg-type]
-    assert str(caught.value) == sentence
-
-
 def test_what_cannot_be_learned_is_one_sentence() -> None:
     with pytest.raises(UserError, match=r"follow_suit would have more than 20,000,000 weights"):
         NTOC("given").fit(seen("follow_suit", "train", track="pretrained", truth=True))

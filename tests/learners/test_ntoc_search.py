@@ -11,7 +11,6 @@ import pytest
 import torch
 
 from nsl_bench.core import registry
-from nsl_bench.core.errors import UserError
 from nsl_bench.core.types import Predictions
 from nsl_bench.data.splits import symbolic_split
 from nsl_bench.learners.papers.ntoc.circuit import Traces, ends, literals
@@ -265,9 +264,3 @@ def test_an_interrupted_training_searches_on(tmp_path: Path, monkeypatch: pytest
     resumed = NTOC(**options, checkpoint=tmp_path).fit(train)  # type: ignore[arg-type]
     assert np.array_equal(resumed.predict_proba(test), whole)
     assert resumed.rules().rules
-
-
-def test_rounds_out_of_range_are_one_sentence() -> None:
-    with pytest.raises(UserError) as caught:
-        NTOC(search=True, rounds=0)
-    assert str(caught.value) == "ntoc: rounds must be 1 or more; got 0."

@@ -65,9 +65,6 @@ def test_defaults_learn_what_they_did() -> None:
 @pytest.mark.parametrize(
     ("spec", "sentence"),
     [
-        ("nsl_fnn:batch=0", "batch must be 1 or more; got 0"),
-        ("fcn:first=-1", "first must be 0 or more; got -1"),
-        ("nsl:constant=0", "constant must be 1 or more; got 0"),
         ("nsl:t_norm=product", "has no option 't_norm'"),
         ("cnn_lstm:published=true,padded=true", "exclude each other; leave out one"),
     ],

@@ -192,23 +192,3 @@ def test_all_parts_of_the_dnc_learn() -> None:
     net = DNC(5, 3, 8, places=4, width=3, heads=2)
     net(torch.rand(2, 6, 5)).square().sum().backward()
     assert all(p.grad is not None and p.grad.abs().sum() > 0 for p in net.parameters())
-
-
-@pytest.mark.parametrize(
-    ("spec", "sentence"),
-    [
-        ("lstm:hidden=0", "lstm: hidden must be 1 or more; got 0."),
-        ("lstm:learning_rate=0", "lstm: learning_rate must be above 0; got 0."),
-        ("lstm:warm=-1", "lstm: warm must be 0 or more; got -1."),
-        ("dnc:perceiver_rate=-1", "dnc: perceiver_rate must be 0 or more; got -1."),
-        ("lstm:patience=-1", "lstm: patience must be 0 or more; got -1."),
-        ("dnc:places=0", "dnc: places must be 1 or more; got 0."),
-        ("dnc:pretraining=-1", "dnc: pretraining must be 0 or more; got -1."),
-        ("cnn_transformer:hidden=10", "cnn_transformer: hidden must be a multiple of 4; got 10."),
-        ("cnn_transformer:layers=0", "cnn_transformer: layers must be 1 or more; got 0."),
-    ],
-)
-def test_bad_options_are_one_sentence(spec: str, sentence: str) -> None:
-    with pytest.raises(UserError) as caught:
-        registry.create("learner", spec, seed=0)
-    assert str(caught.value) == sentence

@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 import torch
 
-from nsl_bench.core import registry
-from nsl_bench.core.errors import UserError
 from nsl_bench.perception.network import Validation
 from nsl_bench.perception.networks.edl_gen import EDLGen, best_scale, loss, total_evidence
 from nsl_bench.perception.networks.edl_gen_fakes import Generative, Shape
@@ -76,19 +74,6 @@ def test_fakes_are_images_of_the_size(height: int, width: int, channels: int) ->
 
 def _modules(generative: Generative) -> dict[str, torch.nn.Module]:
     return {name: part for name, part in generative.parts().items() if isinstance(part, torch.nn.Module)}
-
-
-def test_an_option_out_of_range() -> None:
-    with pytest.raises(UserError, match="edl_gen: filters must be 1 or more; got 0"):
-        registry.create("network", "edl_gen:filters=0")
-    for decay in ("-1", "nan", "inf"):
-        with pytest.raises(UserError, match=f"edl_gen: decay must be 0 or more; got {decay}"):
-            registry.create("network", f"edl_gen:decay={decay}")
-
-
-def test_kinds_of_strange_images_that_there_are_not() -> None:
-    with pytest.raises(UserError, match=r"edl_gen: strange must be none or some of fields, .*; got stripes"):
-        registry.create("network", "edl_gen:strange=stripes")
 
 
 def test_usual_options_are_not_in_the_spec() -> None:

@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
 from nsl_bench.perception import trained_networks, training
 from nsl_bench.perception.images import resize
@@ -89,11 +88,6 @@ def test_the_published_sizes() -> None:
 def test_images_too_small_for_the_network() -> None:
     with pytest.raises(UserError, match="20 x 20 are too small for the cards network"):
         SoftmaxCNN(kind="cards").design((20, 20, 3), 2).build()
-
-
-def test_an_option_out_of_range() -> None:
-    with pytest.raises(UserError, match="softmax: epochs must be 1 or more; got 0"):
-        registry.create("network", "softmax:epochs=0")
 
 
 def test_weights_of_another_architecture(tmp_path: Path) -> None:

@@ -18,10 +18,10 @@ import numpy.typing as npt
 
 from nsl_bench.core import cache
 from nsl_bench.core.errors import UserError
+from nsl_bench.core.options import option
 from nsl_bench.perception import training
-from nsl_bench.perception.classifier import ImageClassifier, blank, check_counts, chosen_precision
-from nsl_bench.perception.images import collect
-from nsl_bench.perception.network import Option, Renderer
+from nsl_bench.perception.classifier import PresetClassifier, blank
+from nsl_bench.perception.network import OptionValue, Renderer
 
 __all__ = ["Backbone", "Sizes", "load_start", "read_tensors", "take"]
 
@@ -78,78 +78,35 @@ class Sizes:
         return Grey()
 
 
-class Backbone(ImageClassifier):
+class Backbone(PresetClassifier):
     """A network of torchvision, fine-tuned.
 
-    Args:
-        model: torchvision's name of the network.
-        weights: ``"imagenet"`` for torchvision's weights, from its cache or downloaded; ``"none"`` to train
-            from scratch; or a safetensors file of the parameters under torchvision's names.
-        preset: ``"quick"``: images of at most 64 x 64 pixels, 120 of each concept, and so many epochs (3 to
-            20) that about 30,000 images are seen; ``"paper"``: 224 x 224, all images, 20 epochs.
-        epochs: passes over the train images.
-        images_per_concept: maximum number of train images per concept; the first ones are used.
-        height: height to which the network resizes images.
-        width: width to which the network resizes images.
-        seed: random seed of the last layer's initial weights and the order of the images.
-        precision: what layers compute in during training; ``bfloat16`` is faster on processors that have it.
+    ``quick``, the default preset: images of at most 64 x 64 pixels, 120 of each concept, and so many epochs
+    (3 to 20) that about 30,000 images are seen. ``paper``: 224 x 224, all images, 20 epochs.
     """
 
     name = "backbone"
     version = "2"
     sizes: ClassVar[type[Sizes]] = Sizes
 
-    def __init__(
-        self,
-        model: Model = "resnet18",
-        weights: str = "imagenet",
-        preset: Literal["quick", "paper"] = "quick",
-        epochs: int | None = None,
-        images_per_concept: int | None = None,
-        height: int | None = None,
-        width: int | None = None,
-        seed: int = 0,
-        precision: training.Precision = "float32",
-    ) -> None:
-        super().__init__(seed)
-        counts = {
-            "epochs": epochs,
-            "images_per_concept": images_per_concept,
-            "height": height,
-            "width": width,
-        }
-        check_counts(self.name, counts)
-        self.model = model
-        self.weights = weights
-        self.preset = preset
-        self.epochs = epochs
-        self.images_per_concept = images_per_concept
-        self.height = height
-        self.width = width
-        self.precision = precision
+    model: Model = option("resnet18", "torchvision's name of the network")
+    weights: str = option(
+        "imagenet",
+        "``imagenet`` for torchvision's weights, from its cache or downloaded; ``none`` to train from "
+        "scratch; or a safetensors file of the parameters under torchvision's names",
+    )
 
     @property
-    def options(self) -> Mapping[str, Option]:
+    def options(self) -> Mapping[str, OptionValue]:
         weights = self.weights
         if weights not in ("imagenet", "none") and Path(weights).is_file():
             # The file's content decides, not where it lies.
             weights = "file-" + cache.content_key(Path(weights))
-        return {
-            "model": self.model,
-            "weights": weights,
-            "preset": self.preset,
-            "epochs": self.epochs,
-            "images_per_concept": self.images_per_concept,
-            "height": self.height,
-            "width": self.width,
-            "seed": self.seed,
-            **chosen_precision(self.precision),
-        }
+        return {**super().options, "weights": weights}
 
     def design(self, shape: tuple[int, int, int], outputs: int) -> Sizes:
         """The sizes of the network for images of a shape."""
-        side = 64 if self.preset == "quick" else 224
-        height, width = (min(side, n) for n in shape[:2]) if self.preset == "quick" else (side, side)
+        height, width = (min(64, n) for n in shape[:2]) if self.quick else (224, 224)
         return Sizes(self.model, self.height or height, self.width or width, shape[2], outputs)
 
     def check(
@@ -176,39 +133,27 @@ class Backbone(ImageClassifier):
     ) -> Self:
         design = self.design(render(np.zeros(1, np.int64)).shape[1:], len(concepts))
         start = load_start(self.model, self.weights)
-        limit = self.images_per_concept or (120 if self.preset == "quick" else None)
-        rows = training.first_of_each(labels, limit)
-        images = collect(
-            lambda some: render(rows[some]), len(rows), (design.height, design.width), progress=progress
-        )
+        rows = training.first_of_each(labels, self.images_per_concept or (120 if self.quick else None))
+        images = self._collect(render, rows, design, progress=progress)
         if start and design.channels == 3:
             self._mean, self._deviation = _IMAGENET_MEAN, _IMAGENET_DEVIATION
         else:
             self._mean, self._deviation = training.statistics(images)
-        quick = min(max(round(30_000 / len(rows)), 3), 20)
-        settings = training.Settings(
-            epochs=self.epochs or (quick if self.preset == "quick" else 20),
+        settings = self._settings(
+            min(max(round(30_000 / len(rows)), 3), 20) if self.quick else 20,
             batch=32,
             optimiser="adam",
             learning_rate=3e-4 if start else 1e-3,
             anneal=True,
             jitter=0,
-            seed=self.seed,
             device=device,
             progress=progress,
-            threads=training.threads_of(self.preset),
-            precision=self.precision,
         )
 
-        self._module = training.train(
-            lambda: self._start_from(start, design.build()),
-            images,
-            labels[rows].astype(np.int64),
-            self._mean,
-            self._deviation,
-            settings,
-            self.checkpoint,
-        )
+        def build() -> Any:
+            return self._start_from(start, design.build())
+
+        self._module = self._train_module(build, images, labels[rows], settings)
         self._finish(design, concepts, settings, images=len(rows))
         return self
 

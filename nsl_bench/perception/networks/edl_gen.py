@@ -10,7 +10,6 @@ from them. Strange images are not part of the published method.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self
 
@@ -18,34 +17,17 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.core.errors import UserError
+from nsl_bench.core.options import option
 from nsl_bench.perception import training
-from nsl_bench.perception.classifier import ImageClassifier, check_counts, chosen_precision
+from nsl_bench.perception.classifier import PresetClassifier
 from nsl_bench.perception.images import collect
-from nsl_bench.perception.network import Option, Renderer
+from nsl_bench.perception.network import Renderer
 from nsl_bench.perception.networks.edl_gen_fakes import Generative, Shape
 from nsl_bench.perception.networks.small_cnn import Architecture, Kind, card_shaped, is_small, quick_size
 from nsl_bench.perception.networks.softmax import SoftmaxCNN
 from nsl_bench.perception.strange_images import KINDS, halved, made_strange
 
 __all__ = ["EDLGen", "best_scale", "loss", "total_evidence"]
-
-_OPTIONS = (
-    "preset",
-    "kind",
-    "epochs",
-    "images_per_concept",
-    "dense",
-    "filters",
-    "latent",
-    "fake_every",
-    "coarseness",
-    "decay",
-    "height",
-    "width",
-    "seed",
-)
-
-_LATER = ("warm", "strange")
 
 _STRANGE = "fields"
 
@@ -66,7 +48,7 @@ _MOST_LOGIT = 40.0
 """And none in predictions. Scaled logits beyond 10 are common, and cut off there they would all be equal."""
 
 
-class EDLGen(ImageClassifier):
+class EDLGen(PresetClassifier):
     """An evidential classifier, trained against generated images.
 
     Two presets. ``quick``, the default, takes minutes on a processor: a decoder with 32 in place of 256
@@ -78,27 +60,6 @@ class EDLGen(ImageClassifier):
     whose weight rises to 1 over the first half. Other colour images: the same, but 160 of each concept, about
     12,500 seen. All colour images: random colours as strange images, as many as fakes. ``paper`` has the
     published sizes: LeNet with 500 units, 256 filters, all images in full, 20 epochs.
-
-    Args:
-        preset: ``"quick"`` or ``"paper"``; what the options below leave open.
-        kind: the classifier's architecture, see `nsl_bench.perception.networks.small_cnn`.
-        epochs: passes over the train images.
-        images_per_concept: at most so many train images of each concept, the first ones.
-        dense: units of the classifier's hidden dense layer.
-        filters: of the decoder's first layer.
-        latent: numbers in a code.
-        warm: whether the classifier starts from the weights of the Softmax CNN of the same seed and sizes,
-            which is trained first if need be; by default for colour images in the quick preset.
-        fake_every: one fake for every so many images.
-        coarseness: fakes are made at this fraction of the images' height and width, then scaled up.
-        decay: weight of the classifier's squared weights in its loss; 0.001 as published, or see above.
-        height: the network resizes images to this height.
-        width: and to this width.
-        strange: kinds of strange images that training uses (`nsl_bench.perception.strange_images.KINDS`),
-            joined by ``+``, or ``none``; by default ``fields`` for colour images in the quick
-            preset. A network learns to see no evidence in them.
-        seed: of everything that is random.
-        precision: what layers compute in during training; ``bfloat16`` is faster on processors that have it.
     """
 
     name = "edl_gen"
@@ -106,73 +67,44 @@ class EDLGen(ImageClassifier):
     validates = True
     sizes: ClassVar[type[Architecture]] = Architecture
 
-    def __init__(
-        self,
-        preset: Literal["quick", "paper"] = "quick",
-        kind: Literal["auto", "digits", "cards", "lenet"] = "auto",
-        epochs: int | None = None,
-        images_per_concept: int | None = None,
-        dense: int | None = None,
-        filters: int | None = None,
-        latent: int = 100,
-        warm: bool | None = None,
-        fake_every: int | None = None,
-        coarseness: int | None = None,
-        decay: float | None = None,
-        strange: str | None = None,
-        height: int | None = None,
-        width: int | None = None,
-        seed: int = 0,
-        precision: training.Precision = "float32",
-    ) -> None:
-        super().__init__(seed)
-        counts = {
-            "epochs": epochs,
-            "images_per_concept": images_per_concept,
-            "dense": dense,
-            "filters": filters,
-            "latent": latent,
-            "fake_every": fake_every,
-            "coarseness": coarseness,
-            "height": height,
-            "width": width,
-        }
-        check_counts(self.name, counts)
-        if decay is not None and not 0 <= decay < math.inf:
-            raise UserError(f"edl_gen: decay must be 0 or more; got {decay}.")
-        if strange is not None and strange != "none":
-            unknown = [kind for kind in strange.split("+") if kind not in KINDS]
-            if unknown:
-                allowed = ", ".join(KINDS)
-                raise UserError(
-                    f"edl_gen: strange must be none or some of {allowed}, joined by +; got {strange}."
-                )
-        self.preset = preset
-        self.kind = kind
-        self.epochs = epochs
-        self.images_per_concept = images_per_concept
-        self.dense = dense
-        self.filters = filters
-        self.latent = latent
-        self.warm = warm
-        self.fake_every = fake_every
-        self.coarseness = coarseness
-        self.decay = decay
-        self.strange = strange
-        self.height = height
-        self.width = width
-        self.precision = precision
-
-    @property
-    def options(self) -> Mapping[str, Option]:
-        # An option at its default that came later is left out: weights keep their identity.
-        later = {name: getattr(self, name) for name in _LATER if getattr(self, name) is not None}
-        options = {name: getattr(self, name) for name in _OPTIONS}
-        return {**options, **later, **chosen_precision(self.precision)}
+    kind: Literal["auto", "digits", "cards", "lenet"] = option(
+        "auto",
+        "the classifier's architecture, see `nsl_bench.perception.networks.small_cnn`",
+        after="preset",
+    )
+    dense: int | None = option(
+        None, "units of the classifier's hidden dense layer", least=1, after="images_per_concept"
+    )
+    filters: int | None = option(None, "of the decoder's first layer", least=1)
+    latent: int = option(100, "numbers in a code", least=1)
+    warm: bool | None = option(
+        None,
+        "whether the classifier starts from the weights of the Softmax CNN of the same seed and sizes, "
+        "which is trained first if need be; by default for colour images in the quick preset",
+        later=True,
+    )
+    fake_every: int | None = option(None, "one fake for every so many images", least=1)
+    coarseness: int | None = option(
+        None, "fakes are made at this fraction of the images' height and width, then scaled up", least=1
+    )
+    decay: float | None = option(
+        None,
+        "weight of the classifier's squared weights in its loss; 0.001 as published, or see above",
+        least=0,
+    )
+    strange: str | None = option(
+        None,
+        "kinds of strange images that training uses (`nsl_bench.perception.strange_images.KINDS`), joined "
+        "by ``+``, or ``none``; by default ``fields`` for colour images in the quick preset. A network "
+        "learns to see no evidence in them",
+        test=lambda kinds: kinds == "none" or set(kinds.split("+")) <= KINDS.keys(),
+        words=f"none or some of {', '.join(KINDS)}, joined by +",
+        later=True,
+    )
 
     def basis(self, shape: tuple[int, int, int]) -> SoftmaxCNN | None:
         coloured = shape[2] == 3 and not is_small(*shape[:2])
-        wanted = self.preset == "quick" and coloured and self.kind in ("auto", "cards")
+        wanted = self.quick and coloured and self.kind in ("auto", "cards")
         if not (wanted if self.warm is None else self.warm):
             return None
         if self.kind == "lenet":
@@ -180,19 +112,12 @@ class EDLGen(ImageClassifier):
                 "edl_gen: kind=lenet cannot be combined with a warm start from the Softmax CNN, which "
                 "has other layers."
             )
-        return SoftmaxCNN(
-            self.preset,
-            self.kind,
-            dense=self.dense,
-            height=self.height,
-            width=self.width,
-            seed=self.seed,
-            precision=self.precision,
-        )
+        shared = ("preset", "kind", "dense", "height", "width", "seed", "precision")
+        return SoftmaxCNN(**{name: getattr(self, name) for name in shared})
 
     def _kinds(self, channels: int) -> tuple[str, ...]:
         """The kinds of strange images in training on images of so many channels."""
-        usual = _STRANGE if self.preset == "quick" and channels == 3 else "none"
+        usual = _STRANGE if self.quick and channels == 3 else "none"
         chosen = self.strange or usual
         return () if chosen == "none" else tuple(dict.fromkeys(chosen.split("+")))
 
@@ -202,7 +127,7 @@ class EDLGen(ImageClassifier):
         if basis is not None:
             return basis.design(shape, outputs)
         height, width, channels = shape
-        quick, small = self.preset == "quick", is_small(height, width)
+        quick, small = self.quick, is_small(height, width)
         kind: Kind = ("lenet" if small or not quick else "cards") if self.kind == "auto" else self.kind
         if quick and not small:
             height, width = quick_size(height, width)
@@ -219,9 +144,8 @@ class EDLGen(ImageClassifier):
 
     def _fakes(self, design: Architecture) -> tuple[Shape, int]:
         """The sizes of the generative half, and at what fraction of the images it makes fakes."""
-        quick = self.preset == "quick"
-        part = self.coarseness or (2 if quick and not _like_digits(design) else 1)
-        filters = self.filters or (32 if quick else 256)
+        part = self.coarseness or (2 if self.quick and not _like_digits(design) else 1)
+        filters = self.filters or (32 if self.quick else 256)
         height, width = design.height // part, design.width // part
         return Shape(height, width, design.channels, self.latent, filters), part
 
@@ -244,31 +168,25 @@ class EDLGen(ImageClassifier):
                 design = self.start.architecture  # kept weights may be of other sizes than new ones
         else:
             start = {}
-        quick = self.preset == "quick"
         cards = card_shaped(design.height, design.width)
         most = 4000 if _like_digits(design) else 40 if cards else 160
-        limit = self.images_per_concept or (most if quick else None)
+        limit = self.images_per_concept or (most if self.quick else None)
         rows = training.first_of_each(labels, limit)
-        images = collect(
-            lambda some: render(rows[some]), len(rows), (design.height, design.width), progress=progress
-        )
+        images = self._collect(render, rows, design, progress=progress)
         if start:
             self._mean, self._deviation = start.pop("mean"), start.pop("deviation")
         else:
             self._mean, self._deviation = training.statistics(images)
-        few = quick and _like_digits(design) and len(rows) < _FEW
-        settings = training.Settings(
-            epochs=self.epochs or (_quick_epochs(len(rows), design, bool(start)) if quick else 20),
+        few = self.quick and _like_digits(design) and len(rows) < _FEW
+        settings = self._settings(
+            _quick_epochs(len(rows), design, bool(start)) if self.quick else 20,
             batch=64 if _like_digits(design) else 32,
             optimiser="adam",
             learning_rate=3e-4 if start else 1e-3,
-            anneal=quick,
+            anneal=self.quick,
             jitter=2 if few else 0,
-            seed=self.seed,
             device=device,
             progress=progress,
-            threads=training.threads_of(self.preset),
-            precision=self.precision,
         )
         fakes, part = self._fakes(design)
         usual = 0.01 if few else _WARM_DECAY if start else 0.001
@@ -313,7 +231,7 @@ class EDLGen(ImageClassifier):
             generative = Generative(shape, device)
             optimiser = torch.optim.Adam(module.parameters(), lr=settings.learning_rate)
             module.train()
-            every = self.fake_every or (2 if self.preset == "quick" else 1)
+            every = self.fake_every or (2 if self.quick else 1)
             size, small = (design.height, design.width), (shape.height, shape.width)
             settled = 0.5 if start else 0.0
             weights = [p for name, p in module.named_parameters() if name.endswith("weight")]

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.perception.network import Network, Option
+from nsl_bench.core.options import option
+from nsl_bench.perception.network import Network
 from nsl_bench.perception.networks.of_softmax import OfSoftmaxCNNs
 from nsl_bench.perception.networks.softmax import SoftmaxCNN
-from nsl_bench.perception.training import Precision
 
 __all__ = ["MCDropout"]
 
@@ -20,42 +19,12 @@ class MCDropout(OfSoftmaxCNNs):
     """A Softmax CNN that also drops units when it predicts; probabilities are averaged over several samples.
 
     Gal and Ghahramani: "Dropout as a Bayesian Approximation", ICML 2016. The same units are dropped for every
-    image, so the probabilities of an image do not depend on the other images of the batch.
-
-    Args:
-        samples: number of predictions per image.
-        preset: preset of the Softmax CNN.
-        epochs: passes over the train images.
-        images_per_concept: maximum number of train images per concept.
-        dense: units of the hidden dense layer.
-        height: height to which images are resized.
-        width: width to which images are resized.
-        seed: random seed of the Softmax CNN and of the dropped units.
-        precision: what layers compute in during training; ``bfloat16`` is faster on processors that have it.
+    image, so the probabilities of an image do not depend on the other images of the batch. The seed is that
+    of the Softmax CNN and of the dropped units.
     """
 
     name = "mc_dropout"
-
-    def __init__(
-        self,
-        samples: int = 20,
-        preset: Literal["quick", "paper"] = "quick",
-        epochs: int | None = None,
-        images_per_concept: int | None = None,
-        dense: int | None = None,
-        height: int | None = None,
-        width: int | None = None,
-        seed: int = 0,
-        precision: Precision = "float32",
-    ) -> None:
-        super().__init__(
-            preset, epochs, images_per_concept, dense, height, width, seed, precision, samples=samples
-        )
-        self.samples = samples
-
-    @property
-    def options(self) -> Mapping[str, Option]:
-        return {**super().options, "samples": self.samples}
+    samples: int = option(20, "number of predictions per image", least=1)
 
     def members(self) -> tuple[Network, ...]:
         return (self._member(self.seed),)

@@ -24,8 +24,8 @@ class MetaNetwork(Network):
         parts: the trained networks; empty before training.
     """
 
-    def __init__(self, seed: int = 0) -> None:
-        super().__init__(seed)
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self.parts: tuple[Network, ...] = ()
 
     @abstractmethod

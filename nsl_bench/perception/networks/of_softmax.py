@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Literal
 
-from nsl_bench.perception.classifier import check_counts, chosen_precision
-from nsl_bench.perception.network import Option
+from nsl_bench.core.options import declarations, option
 from nsl_bench.perception.networks.meta_network import MetaNetwork
 from nsl_bench.perception.networks.softmax import SoftmaxCNN
-from nsl_bench.perception.training import Precision
+from nsl_bench.perception.training import PRECISION, Precision
 
 __all__ = ["OfSoftmaxCNNs"]
 
@@ -18,35 +16,21 @@ class OfSoftmaxCNNs(MetaNetwork):
     """A network that consists of Softmax CNNs, shipped or cached ones if available."""
 
     version = "2"
+    preset: Literal["quick", "paper"] = option("quick", "preset of the Softmax CNNs")
+    epochs: int | None = option(None, "passes over the train images of each Softmax CNN", least=1)
+    images_per_concept: int | None = option(None, "most train images of a concept, the first ones", least=1)
+    dense: int | None = option(None, "units of the hidden dense layer", least=1)
+    height: int | None = option(None, "height to which images are resized", least=1)
+    width: int | None = option(None, "width to which images are resized", least=1)
+    precision: Precision = option(
+        "float32",
+        PRECISION,
+        later=True,
+        after="seed",
+    )
 
-    def __init__(
-        self,
-        preset: Literal["quick", "paper"],
-        epochs: int | None,
-        images_per_concept: int | None,
-        dense: int | None,
-        height: int | None,
-        width: int | None,
-        seed: int,
-        precision: Precision,
-        **counts: int,
-    ) -> None:
-        check_counts(self.name, {**counts, "epochs": epochs, "images_per_concept": images_per_concept})
-        super().__init__(seed)
-        self._options: dict[str, Option] = {
-            "preset": preset,
-            "epochs": epochs,
-            "images_per_concept": images_per_concept,
-            "dense": dense,
-            "height": height,
-            "width": width,
-            **chosen_precision(precision),
-        }
-
-    @property
-    def options(self) -> Mapping[str, Option]:
-        return {**self._options, "seed": self.seed}
-
-    def _member(self, seed: int, **extra: Any) -> SoftmaxCNN:
-        options: dict[str, Any] = {**self._options, **extra}
-        return SoftmaxCNN(**options, seed=seed)
+    def _member(self, seed: int) -> SoftmaxCNN:
+        """A Softmax CNN with this network's options and a seed of its own."""
+        of_members = declarations(SoftmaxCNN) or {}
+        shared: dict[str, Any] = {n: value for n, value in self.option_values().items() if n in of_members}
+        return SoftmaxCNN(**{**shared, "seed": seed})

@@ -15,10 +15,11 @@ import numpy.typing as npt
 
 from nsl_bench.core import cache
 from nsl_bench.core.errors import UserError
+from nsl_bench.core.options import option
 from nsl_bench.perception import training
-from nsl_bench.perception.classifier import ImageClassifier, blank, check_counts, chosen_precision
+from nsl_bench.perception.classifier import PresetClassifier, blank
 from nsl_bench.perception.images import collect
-from nsl_bench.perception.network import Option, Renderer, Segmentation
+from nsl_bench.perception.network import OptionValue, Renderer, Segmentation
 from nsl_bench.perception.networks.backbone import read_tensors, take
 from nsl_bench.perception.networks.sasr_module import Model, SceneSizes
 
@@ -28,26 +29,15 @@ _FREE = ("in_block_sem.0.weight", "fc.", "fc_RGB.", "fc_SEM.")
 """Parameters whose shapes depend on the segments or the concepts: new where they differ."""
 
 
-class SASR(ImageClassifier):
+class SASR(PresetClassifier):
     """Semantic-aware scene recognition.
 
     The published method trains the branches one after the other. Here both branches, the whole network and
     the segmenter are trained together, with the sum of their cross-entropies as loss. As in prediction, the
     semantic branch gets the segmenter's output instead of exact maps.
 
-    Args:
-        model: the RGB branch; by default ``small`` in the quick preset, ``resnet18`` in the paper's.
-        published: a safetensors file of the published weights (ResNet-18 or ResNet-50, as in `model`) to
-            start from. Layers whose sizes depend on the concepts or the segments start from scratch if they
-            differ.
-        preset: ``"quick"``: images of at most 64 x 64 pixels, 120 of each concept, and so many epochs (3 to
-            20) that about 40,000 images are seen; ``"paper"``: 224 x 224, all images, 40 epochs.
-        epochs: passes over the train images.
-        images_per_concept: maximum number of train images per concept; the first ones are used.
-        height: height to which the network resizes images.
-        width: width to which the network resizes images.
-        seed: random seed of the initial weights, the order of the images and dropout.
-        precision: what layers compute in during training; ``bfloat16`` is faster on processors that have it.
+    ``quick``, the default preset: images of at most 64 x 64 pixels, 120 of each concept, and so many epochs
+    (3 to 20) that about 40,000 images are seen. ``paper``: 224 x 224, all images, 40 epochs.
     """
 
     name = "sasr"
@@ -55,48 +45,23 @@ class SASR(ImageClassifier):
     sizes: ClassVar[type[SceneSizes]] = SceneSizes
     needs_segmentation = True
 
-    def __init__(
-        self,
-        model: Literal["auto", "small", "resnet18", "resnet50"] = "auto",
-        published: Path | None = None,
-        preset: Literal["quick", "paper"] = "quick",
-        epochs: int | None = None,
-        images_per_concept: int | None = None,
-        height: int | None = None,
-        width: int | None = None,
-        seed: int = 0,
-        precision: training.Precision = "float32",
-    ) -> None:
-        super().__init__(seed)
-        limits = {"epochs": epochs, "images_per_concept": images_per_concept}
-        check_counts(self.name, {**limits, "height": height, "width": width})
-        self.model = model
-        self.published = published
-        self.preset = preset
-        self.epochs = epochs
-        self.images_per_concept = images_per_concept
-        self.height = height
-        self.width = width
-        self.precision = precision
-        self._segments: tuple[str, ...] = ()
+    model: Literal["auto", "small", "resnet18", "resnet50"] = option(
+        "auto", "the RGB branch; by default ``small`` in the quick preset, ``resnet18`` in the paper's"
+    )
+    published: Path | None = option(
+        None,
+        "a safetensors file of the published weights (ResNet-18 or ResNet-50, as in `model`) to start from. "
+        "Layers whose sizes depend on the concepts or the segments start from scratch if they differ",
+    )
 
     @property
-    def options(self) -> Mapping[str, Option]:
-        published = self.published
-        if published is not None:
+    def options(self) -> Mapping[str, OptionValue]:
+        published: str | None = None
+        if self.published is not None:
             # The file's content decides, not where it lies.
-            known = cache.content_key(published) if published.is_file() else str(published)
-        return {
-            "model": self.model,
-            "published": None if published is None else known,
-            "preset": self.preset,
-            "epochs": self.epochs,
-            "images_per_concept": self.images_per_concept,
-            "height": self.height,
-            "width": self.width,
-            "seed": self.seed,
-            **chosen_precision(self.precision),
-        }
+            there = self.published.is_file()
+            published = cache.content_key(self.published) if there else str(self.published)
+        return {**super().options, "published": published}
 
     def design(self, shape: tuple[int, int, int], outputs: int, segments: int = 2) -> SceneSizes:
         """The sizes of the network for images of a shape.
@@ -106,9 +71,8 @@ class SASR(ImageClassifier):
         """
         if shape[2] != 3:
             raise UserError(f"sasr: images must be in colour (3 channels); got {shape[2]} channel(s).")
-        quick = self.preset == "quick"
-        height, width = (min(64, n) for n in shape[:2]) if quick else (224, 224)
-        fitting: Model = "small" if quick and self.published is None else "resnet18"
+        height, width = (min(64, n) for n in shape[:2]) if self.quick else (224, 224)
+        fitting: Model = "small" if self.quick and self.published is None else "resnet18"
         model = fitting if self.model == "auto" else self.model
         return SceneSizes(model, self.height or height, self.width or width, 3, segments, outputs)
 
@@ -133,29 +97,26 @@ class SASR(ImageClassifier):
     ) -> Self:
         if segmentation is None:
             raise UserError("sasr: training needs segmentation maps; none were given.")
-        maps, quick = segmentation, self.preset == "quick"
+        maps = segmentation
         shape = render(np.zeros(1, np.int64)).shape[1:]
         design = self.design(shape, len(concepts), len(maps.names))
         start = _published(self.published)
-        rows = training.first_of_each(labels, self.images_per_concept or (120 if quick else None))
+        rows = training.first_of_each(labels, self.images_per_concept or (120 if self.quick else None))
         size = (design.height, design.width)
-        images = collect(lambda some: render(rows[some]), len(rows), size, progress=progress)
+        images = self._collect(render, rows, design, progress=progress)
         shown = collect(
             lambda some: _nearest(maps.render(rows[some]), size), len(rows), size, progress=progress
         )
         self._mean, self._deviation = training.statistics(images)
-        settings = training.Settings(
-            epochs=self.epochs or (min(max(round(40_000 / len(rows)), 3), 20) if quick else 40),
+        settings = self._settings(
+            min(max(round(40_000 / len(rows)), 3), 20) if self.quick else 40,
             batch=32,
             optimiser="adam",
             learning_rate=1e-3,
             anneal=True,
             jitter=0,
-            seed=self.seed,
             device=device,
             progress=progress,
-            threads=training.threads_of(self.preset),
-            precision=self.precision,
         )
         self._module = self._train(design, start, images, shown, labels[rows].astype(np.int64), settings)
         self._finish(design, concepts, settings, images=len(rows))

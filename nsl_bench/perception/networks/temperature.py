@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.core.errors import UserError
+from nsl_bench.core.options import option
 from nsl_bench.data.images import chunks
 from nsl_bench.perception.classifier import softmax
 from nsl_bench.perception.network import Network, Renderer
 from nsl_bench.perception.networks.of_softmax import OfSoftmaxCNNs
 from nsl_bench.perception.networks.small_cnn import Architecture
 from nsl_bench.perception.networks.softmax import SoftmaxCNN
-from nsl_bench.perception.training import Precision
 
 __all__ = ["TemperatureScaling"]
 
@@ -25,37 +25,19 @@ class TemperatureScaling(OfSoftmaxCNNs):
 
     Guo, Pleiss, Sun, Weinberger: "On Calibration of Modern Neural Networks", ICML 2017, section 4.2. The
     temperature minimises the negative log likelihood.
-
-    Args:
-        preset: preset of the Softmax CNN.
-        epochs: passes over the train images.
-        images_per_concept: maximum number of train images per concept.
-        dense: units of the hidden dense layer.
-        height: height to which images are resized.
-        width: width to which images are resized.
-        held_out: share of the train images of each concept that is used to choose the temperature.
-        seed: random seed of the Softmax CNN.
-        precision: what layers compute in during training; ``bfloat16`` is faster on processors that have it.
     """
 
     name = "temperature"
+    held_out: float = option(
+        0.1,
+        "share of the train images of each concept that is used to choose the temperature",
+        above=0,
+        most=0.5,
+        after="width",
+    )
 
-    def __init__(
-        self,
-        preset: Literal["quick", "paper"] = "quick",
-        epochs: int | None = None,
-        images_per_concept: int | None = None,
-        dense: int | None = None,
-        height: int | None = None,
-        width: int | None = None,
-        held_out: float = 0.1,
-        seed: int = 0,
-        precision: Precision = "float32",
-    ) -> None:
-        super().__init__(preset, epochs, images_per_concept, dense, height, width, seed, precision)
-        if not 0 < held_out <= 0.5:
-            raise UserError(f"{self.name}: held_out must be above 0 and at most 0.5; got {held_out}.")
-        self._options["held_out"] = held_out
+    def __post_init__(self) -> None:
+        super().__post_init__()
         self.temperature = 1.0
 
     def members(self) -> tuple[Network, ...]:
@@ -74,7 +56,7 @@ class TemperatureScaling(OfSoftmaxCNNs):
         _, rows = inner.train_rows(labels, design)
         if not len(rows):
             raise UserError(
-                f"{self.name}: held_out={self._options['held_out']} of the train images of each concept "
+                f"{self.name}: held_out={self.held_out} of the train images of each concept "
                 "is less than one image, and choosing the temperature needs one; increase held_out."
             )
         return rows

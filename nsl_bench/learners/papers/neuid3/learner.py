@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from nsl_bench.core import cache
 from nsl_bench.core.errors import NotApplicable, UserError
+from nsl_bench.core.options import HasOptions, option
 from nsl_bench.core.types import Hypothesis, Track, one_hot
 from nsl_bench.learners.base import TOLD_THE_ANSWER
 from nsl_bench.learners.neural import seeded
@@ -34,7 +35,7 @@ from nsl_bench.learners.papers.neuid3.saved import load_tests, save_tests
 from nsl_bench.learners.papers.neuid3.tests import NeuralTest, neural_tests
 from nsl_bench.learners.papers.neuid3.tree import Node, answer, branches, draw, rules_of
 from nsl_bench.learners.view import View
-from nsl_bench.perception.training import Precision
+from nsl_bench.perception.training import PRECISION, Precision
 
 __all__ = ["NeuID3"]
 
@@ -45,26 +46,8 @@ _HELD_OUT = 6
 """Without a validation set every sixth train example is held out."""
 
 
-class NeuID3:
+class NeuID3(HasOptions):
     """Neurosymbolic decision tree, learned from the root down.
-
-    Args:
-        tests: ``nf``: neural facts; ``union``: neural rules for pairs of like slots (equal, smaller, next);
-            ``bad``: facts and rules without those of the hidden concept; ``optimal``: those alone, which
-            tells the learner the answer; ``facts``: no networks, but facts with a perceiver's
-            probabilities.
-        depth: most tests on a path.
-        epochs: passes over the examples for each test, at each node.
-        learning_rate: learning rate of Adam.
-        batch: examples in a minibatch.
-        least_gain: bits below which a node becomes a leaf: of information gain, and of what the best test
-            takes from the log-loss of the validation examples.
-        least_probability: examples go down a path while its probability is at least this.
-        named: whether a perceiver names what networks see, so that rules are ASP.
-        reuse: file of `save`, or several joined by "+"; its tests replace those of the same name, frozen.
-        together: whether all tests of a node are trained in one pass.
-        seed: seed of weights and of the order of examples.
-        precision: what convolutions compute in; ``bfloat16`` is faster on processors that have it.
 
     Attributes:
         trees_: the trees by the index of their label.
@@ -72,40 +55,41 @@ class NeuID3:
 
     answers_alike = True
 
-    def __init__(
-        self,
-        tests: Literal["nf", "union", "bad", "optimal", "facts"] = "union",
-        depth: int = 4,
-        epochs: int = 20,
-        learning_rate: float = 1e-3,
-        batch: int = 32,
-        least_gain: float = 1e-3,
-        least_probability: float = 0.05,
-        named: bool = False,
-        reuse: str | None = None,
-        together: bool = True,
-        seed: int = 0,
-        precision: Precision = "float32",
-    ) -> None:
-        """Set up the learner.
+    name = "neuid3"
+    tests: Literal["nf", "union", "bad", "optimal", "facts"] = option(
+        "union",
+        "``nf``: neural facts; ``union``: neural rules for pairs of like slots (equal, smaller, next); "
+        "``bad``: facts and rules without those of the hidden concept; ``optimal``: those alone, which "
+        "tells the learner the answer; ``facts``: no networks, but facts with a perceiver's probabilities",
+    )
+    depth: int = option(4, "most tests on a path", least=1)
+    epochs: int = option(20, "passes over the examples for each test, at each node", least=1)
+    learning_rate: float = option(1e-3, "learning rate of Adam", above=0)
+    batch: int = option(32, "examples in a minibatch", least=1)
+    least_gain: float = option(
+        1e-3,
+        "bits below which a node becomes a leaf: of information gain, and of what the best test takes from "
+        "the log-loss of the validation examples",
+        least=0,
+        below=1,
+    )
+    least_probability: float = option(
+        0.05, "examples go down a path while its probability is at least this", least=0, below=1
+    )
+    named: bool = option(False, "whether a perceiver names what networks see, so that rules are ASP")
+    reuse: str | None = option(
+        None, 'file of `save`, or several joined by "+"; its tests replace those of the same name, frozen'
+    )
+    together: bool = option(True, "whether all tests of a node are trained in one pass")
+    seed: int = option(0, "seed of weights and of the order of examples")
+    precision: Precision = option("float32", PRECISION)
 
-        Raises:
-            UserError: an option out of range.
-        """
-        for name, value in (("depth", depth), ("epochs", epochs), ("batch", batch)):
-            if value < 1:
-                raise UserError(f"neuid3: {name} must be 1 or more; got {value}.")
-        if learning_rate <= 0:
-            raise UserError(f"neuid3: learning_rate must be above 0; got {learning_rate:g}.")
-        for name, share in (("least_gain", least_gain), ("least_probability", least_probability)):
-            if not 0 <= share < 1:
-                raise UserError(f"neuid3: {name} must be 0 or more and below 1; got {share:g}.")
+    def __post_init__(self) -> None:
+        tests, named, reuse = self.tests, self.named, self.reuse
         if tests == "facts" and (named or reuse):
             raise UserError("neuid3: tests=facts has no networks, so named and reuse cannot be used with it.")
-        self.tests, self.named, self.reuse = tests, named, reuse
-        self.limits = Limits(depth, least_gain, least_probability)
-        self.training = Training(epochs, learning_rate, batch, precision)
-        self.together, self.seed = together, seed
+        self.limits = Limits(self.depth, self.least_gain, self.least_probability)
+        self.training = Training(self.epochs, self.learning_rate, self.batch, self.precision)
         self.facts = tests == "facts"
         self.track: Track = "pretrained" if self.facts or named else "label_only"
         self.version = f"4+{TOLD_THE_ANSWER}" if tests == "optimal" else "4"

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from nsl_bench.core import cache
 from nsl_bench.core.errors import NotApplicable, UserError
+from nsl_bench.core.options import HasOptions, option
 from nsl_bench.core.sequences import grid
 from nsl_bench.core.types import Hypothesis, Track, one_hot
 from nsl_bench.learners.neural import seeded
@@ -25,7 +26,7 @@ from nsl_bench.learners.papers.ntoc.search import SearchedCircuit, facts_of, sea
 from nsl_bench.learners.perceivers import Pictures, SlotPerceiver, perceiver_for, pretrain, read
 from nsl_bench.learners.view import View
 from nsl_bench.perception.checkpoint import Checkpoint
-from nsl_bench.perception.training import Precision
+from nsl_bench.perception.training import PRECISION, Precision
 
 __all__ = ["NTOC"]
 
@@ -49,7 +50,7 @@ _OF_SLOTS, _OF_ROWS = _Joint(70, 256, 1e-3, 0.02), _Joint(30, 64, 1e-4, 0.01)
 """As the published code trains on addition, where symbols are what slots show, and on the Tower of Hanoi."""
 
 
-class NTOC:
+class NTOC(HasOptions):
     """Learns symbols of images and a circuit over them together, from labels and a few labelled images.
 
     A step's symbols and memory decide its answer and the memory of the next step. The circuit's weights
@@ -57,26 +58,6 @@ class NTOC:
     circuit's gradient trains the perceiver. Where symbols are properties of whole rows, all goes as in the
     published code for the Tower of Hanoi: steps that look alike share their memory, it follows the answers
     alone, and answer and memory out are independent in each product of the circuit.
-
-    Args:
-        perceiver: ``own``: trained on the few labelled images, then together with the circuit; ``given``: the
-            concept probabilities of a pre-trained network, which stay as they are.
-        memory: values of the memory; 0 for 2, or the number of labels where sequences are told the label
-            before their first step.
-        epochs: passes over the sequences; 0 for 70, or 30 where symbols are properties of whole rows.
-        batch: sequences in a minibatch; 0 for 256, or 64 where symbols are properties of rows.
-        learning_rate: Adam's, of the perceiver; 0 for 0.001, or 0.0001 where symbols are properties of rows.
-        weight_rate: of expectation maximisation; 0 for 0.02, or 0.01 where symbols are properties of rows.
-        memory_rate: learning rate of Adam for the latent memory.
-        pretraining: passes over the few labelled images; 0 for 30, or 200 where symbols are properties of
-            rows.
-        search: False: the table of all worlds, as the published code. True: Algorithm 1 of the paper, which
-            searches the worlds that the circuit allows, in rounds with joint training.
-        rounds: searches of ``search=True``; the epochs are shared out among them.
-        checkpoint: folder for a file with the state after each epoch, from which an interrupted training
-            goes on; none if not given.
-        seed: seed of first weights and of the order of sequences.
-        precision: what convolutions compute in; ``bfloat16`` is faster on processors that have it.
 
     Attributes:
         circuit_: the circuit, a `SearchedCircuit` with ``search=True``.
@@ -87,45 +68,55 @@ class NTOC:
     answers_alike = True
     fixed_size = ("labels",)
 
-    def __init__(
-        self,
-        perceiver: Literal["own", "given"] = "own",
-        memory: int = 0,
-        epochs: int = 0,
-        batch: int = 0,
-        learning_rate: float = 0.0,
-        weight_rate: float = 0.0,
-        memory_rate: float = 0.01,
-        pretraining: int = 0,
-        search: bool = False,
-        rounds: int = 3,
-        checkpoint: Path | None = None,
-        seed: int = 0,
-        precision: Precision = "float32",
-    ) -> None:
-        """Set up the learner.
+    name = "ntoc"
+    perceiver: Literal["own", "given"] = option(
+        "own",
+        "``own``: trained on the few labelled images, then together with the circuit; ``given``: the concept "
+        "probabilities of a pre-trained network, which stay as they are",
+    )
+    memory: int = option(
+        0,
+        "values of the memory; 0 for 2, or the number of labels where sequences are told the label before "
+        "their first step",
+        least=0,
+    )
+    epochs: int = option(
+        0, "passes over the sequences; 0 for 70, or 30 where symbols are properties of whole rows", least=0
+    )
+    batch: int = option(
+        0, "sequences in a minibatch; 0 for 256, or 64 where symbols are properties of rows", least=0
+    )
+    learning_rate: float = option(
+        0.0, "Adam's, of the perceiver; 0 for 0.001, or 0.0001 where symbols are properties of rows", least=0
+    )
+    weight_rate: float = option(
+        0.0,
+        "of expectation maximisation; 0 for 0.02, or 0.01 where symbols are properties of rows",
+        least=0,
+        most=1,
+    )
+    memory_rate: float = option(0.01, "learning rate of Adam for the latent memory", above=0, most=1)
+    pretraining: int = option(
+        0,
+        "passes over the few labelled images; 0 for 30, or 200 where symbols are properties of rows",
+        least=0,
+    )
+    search: bool = option(
+        False,
+        "False: the table of all worlds, as the published code. True: Algorithm 1 of the paper, which "
+        "searches the worlds that the circuit allows, in rounds with joint training",
+    )
+    rounds: int = option(3, "searches of ``search=True``; the epochs are shared out among them", least=1)
+    checkpoint: Path | None = option(
+        None,
+        "folder for a file with the state after each epoch, from which an interrupted training goes on; "
+        "none if not given",
+    )
+    seed: int = option(0, "seed of first weights and of the order of sequences")
+    precision: Precision = option("float32", PRECISION)
 
-        Raises:
-            UserError: an option out of range.
-        """
-        counts = {"memory": memory, "epochs": epochs, "batch": batch, "pretraining": pretraining}
-        for name, count in counts.items():
-            if count < 0:
-                raise UserError(f"ntoc: {name} must be 0 or more; got {count}.")
-        if rounds < 1:
-            raise UserError(f"ntoc: rounds must be 1 or more; got {rounds}.")
-        if learning_rate < 0:
-            raise UserError(f"ntoc: learning_rate must be 0 or more; got {learning_rate:g}.")
-        if not 0 <= weight_rate <= 1:
-            raise UserError(f"ntoc: weight_rate must be between 0 and 1; got {weight_rate:g}.")
-        if not 0 < memory_rate <= 1:
-            raise UserError(f"ntoc: memory_rate must be above 0 and at most 1; got {memory_rate:g}.")
-        self.perceiver, self.memory, self.epochs, self.batch = perceiver, memory, epochs, batch
-        self.learning_rate, self.weight_rate, self.memory_rate = learning_rate, weight_rate, memory_rate
-        self.pretraining, self.checkpoint, self.seed = pretraining, checkpoint, seed
-        self.search, self.rounds = search, rounds
-        self.precision: Precision = precision
-        self.track: Track = "few_labels" if perceiver == "own" else "pretrained"
+    def __post_init__(self) -> None:
+        self.track: Track = "few_labels" if self.perceiver == "own" else "pretrained"
 
     def fit(self, train: View) -> NTOC:
         """Pre-train the perceiver, then train it with the circuit.
