@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.core.errors import UserError, unknown
+from nsl_bench.core.options import REQUIRED, option
 from nsl_bench.core.shift import Shift
 from nsl_bench.core.source import ImageSource
 from nsl_bench.core.types import PoolPart
@@ -18,14 +19,8 @@ __all__ = ["Adversarial"]
 class Adversarial(Shift):
     """A deck's cards on a background of scattered other cards (FFNSL paper: major shift)."""
 
-    def __init__(self, deck: str) -> None:
-        """Scatter cards behind the cards of a deck.
-
-        Args:
-            deck: a deck of the source, which may be the standard one.
-        """
-        self.deck = deck
-        self.spec = f"adversarial:{deck}"
+    name = "adversarial"
+    deck: str = option(REQUIRED, "a deck of the source, which may be the standard one")
 
     def render(
         self, source: ImageSource, part: PoolPart, indices: npt.NDArray[np.int64]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.core.errors import UserError
+from nsl_bench.core.options import option
 from nsl_bench.core.seeding import stable_hash
 from nsl_bench.core.shift import PixelShift
 
@@ -62,19 +62,8 @@ class Augment(PixelShift):
     channels raised by up to 2.5 levels. Uncovered areas are filled by mirroring.
     """
 
-    def __init__(self, seed: int = 0) -> None:
-        """Set the seed of the random augmentation.
-
-        Args:
-            seed: seed of the changes; 0 or more.
-
-        Raises:
-            UserError: the seed is negative.
-        """
-        if seed < 0:
-            raise UserError(f"augment: the seed must be 0 or more; got {seed}.")
-        self.seed = seed
-        self.spec = f"augment:{seed}"
+    name = "augment"
+    seed: int = option(0, "seed of the changes; 0 or more", least=0)
 
     def draw(self, indices: npt.NDArray[np.int64]) -> Drawn:
         """Draw the augmentation of these images."""

@@ -6,12 +6,10 @@ the pool.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.core.errors import UserError
+from nsl_bench.core.options import option
 from nsl_bench.core.shift import PixelShift
 from nsl_bench.core.source import ImageSource
 
@@ -42,16 +40,8 @@ class Corruption(PixelShift):
 
     version = "2"
 
-    def __init__(self, name: str, severity: int) -> None:
-        """Set name and severity.
-
-        Raises:
-            UserError: the severity is not between 1 and 5.
-        """
-        if not 1 <= severity <= 5:
-            raise UserError(f"{name}: the severity must be between 1 and 5; got {severity}.")
-        self.name, self.severity = name, severity
-        self.spec = f"{name}:{severity}"
+    name: str
+    severity: int = option(3, "1, slight, to 5", least=1, most=5)
 
     def check(self, source: ImageSource) -> None:
         """Raise a UserError if the corruption needs colours and the images have none."""
@@ -68,15 +58,9 @@ class Corruption(PixelShift):
         return result
 
 
-def _named(name: str) -> Callable[..., Corruption]:
-    def make(severity: int = 3) -> Corruption:
-        return Corruption(name, severity)
-
-    make.__doc__ = (
-        f"The corruption {name.replace('_', ' ')}, of a severity from 1 to 5.\n\n"
-        "Args:\n    severity: 1, slight, to 5."
-    )
-    return make
+def _named(name: str) -> type[Corruption]:
+    doc = f"The corruption {name.replace('_', ' ')}, of a severity from 1 to 5."
+    return type(name, (Corruption,), {"__doc__": doc, "__module__": __name__, "name": name})
 
 
 gaussian_noise = _named("gaussian_noise")

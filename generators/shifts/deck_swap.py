@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.core.errors import UserError, unknown
+from nsl_bench.core.options import REQUIRED, option
 from nsl_bench.core.shift import Shift
 from nsl_bench.core.source import ImageSource
 from nsl_bench.core.types import PoolPart
@@ -22,14 +23,8 @@ def _decks(source: ImageSource) -> list[str]:
 class DeckSwap(Shift):
     """The same cards from another deck (FFNSL paper: minor shift)."""
 
-    def __init__(self, deck: str) -> None:
-        """Swap to a deck of the source.
-
-        Args:
-            deck: a deck of the source other than its standard one.
-        """
-        self.deck = deck
-        self.spec = f"deck_swap:{deck}"
+    name = "deck_swap"
+    deck: str = option(REQUIRED, "a deck of the source other than its standard one")
 
     def render(
         self, source: ImageSource, part: PoolPart, indices: npt.NDArray[np.int64]

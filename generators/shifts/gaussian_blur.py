@@ -7,12 +7,11 @@ and gives the same bytes on every machine. The result is within two grey levels 
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.core.errors import UserError
+from nsl_bench.core.options import REQUIRED, option
 from nsl_bench.core.shift import PixelShift
 from nsl_bench.core.source import ImageSource
 
@@ -30,25 +29,25 @@ class GaussianBlur(PixelShift):
         "gaussian_blur:25",
     )
 
-    def __init__(self, kernel: int, sigma: float | None = None) -> None:
-        """Blur as in torchvision's `gaussian_blur`.
+    name = "gaussian_blur"
+    kernel: int = option(
+        REQUIRED,
+        "side of the window in pixels, odd",
+        least=3,
+        most=255,
+        test=lambda side: side % 2 == 1,
+        words="an odd number between 3 and 255",
+    )
+    sigma: float | None = option(
+        None,
+        "standard deviation in pixels; by default as in torchvision, 0.15 kernel + 0.35",
+        above=0,
+    )
 
-        Args:
-            kernel: side of the window in pixels, odd.
-            sigma: standard deviation in pixels; by default as in torchvision, 0.15 kernel + 0.35.
-
-        Raises:
-            UserError: the kernel is even or below 3, or sigma is not above 0.
-        """
-        if kernel < 3 or kernel % 2 == 0 or kernel > 255:
-            raise UserError(
-                f"gaussian_blur: the kernel must be an odd number between 3 and 255; got {kernel}."
-            )
-        self.kernel = kernel
-        self.sigma = 0.15 * kernel + 0.35 if sigma is None else sigma
-        if not (math.isfinite(self.sigma) and self.sigma > 0):
-            raise UserError(f"gaussian_blur: sigma must be above 0; got {sigma}.")
-        self.spec = f"gaussian_blur:{kernel},{self.sigma:.10g}"
+    def __post_init__(self) -> None:
+        if self.sigma is None:
+            self.sigma = 0.15 * self.kernel + 0.35
+        super().__post_init__()
 
     def check(self, source: ImageSource) -> None:
         """Raise a UserError if the window is too large for the images."""

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.core.errors import UserError
+from nsl_bench.core.options import REQUIRED, option
 from nsl_bench.core.shift import PixelShift
 from nsl_bench.core.source import ImageSource
 
@@ -24,22 +25,19 @@ class Hue(PixelShift):
 
     examples = ("hue:0.1", "hue:0.2", "hue:0.3", "hue:0.4", "hue:0.5")
 
-    def __init__(self, factor: float) -> None:
-        """Rotate by a fraction of the colour wheel, as torchvision's `adjust_hue`.
+    name = "hue"
+    factor: float = option(
+        REQUIRED,
+        "-0.5 to 0.5; both ends give the opposite colour",
+        least=-0.5,
+        most=0.5,
+        test=lambda factor: _steps(factor) != 0,
+        words="between -0.5 and 0.5 and not 0",
+    )
 
-        Args:
-            factor: -0.5 to 0.5; both ends give the opposite colour.
-
-        Raises:
-            UserError: the factor is out of range, or 0.
-        """
-        if not -0.5 <= factor <= 0.5:
-            raise UserError(f"hue: the factor must be between -0.5 and 0.5; got {factor:g}.")
-        self.factor = 0.5 if factor == -0.5 else factor
-        self._step = round(self.factor * 256) % 256
-        if self._step == 0:
-            raise UserError(f"hue: the factor must be between -0.5 and 0.5 and not 0; got {factor:g}.")
-        self.spec = f"hue:{self.factor:.10g}"
+    def __post_init__(self) -> None:
+        self.factor = 0.5 if self.factor == -0.5 else self.factor
+        super().__post_init__()
 
     def check(self, source: ImageSource) -> None:
         """Raise a UserError if the images have no colours, even if they are stored in three channels."""
@@ -53,9 +51,14 @@ class Hue(PixelShift):
         result = np.empty(images.shape, np.uint8)
         for k, image in enumerate(images):
             turned = cv2.cvtColor(image, cv2.COLOR_RGB2HSV_FULL)
-            turned[..., 0] += np.uint8(self._step)
+            turned[..., 0] += np.uint8(_steps(self.factor))
             cv2.cvtColor(turned, cv2.COLOR_HSV2RGB_FULL, dst=result[k])
         return result
+
+
+def _steps(factor: float) -> int:
+    """The rotation in steps of OpenCV's colour wheel."""
+    return round(factor * 256) % 256
 
 
 def check_colours(spec: str, source: ImageSource) -> None:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.core.errors import UserError
+from nsl_bench.core.options import REQUIRED, option
 from nsl_bench.core.shift import PixelShift
 
 __all__ = ["Rotate"]
@@ -23,21 +21,17 @@ class Rotate(PixelShift):
 
     examples = ("rotate:15", "rotate:45", "rotate:90", "rotate:135", "rotate:180")
 
-    def __init__(self, degrees: float) -> None:
-        """Rotate by `degrees`, clockwise.
+    name = "rotate"
+    degrees: float = option(
+        REQUIRED,
+        "any number that is no multiple of 360",
+        test=lambda degrees: degrees % 360 != 0,
+        words="a number of degrees that is no multiple of 360, e.g. rotate:90",
+    )
 
-        Args:
-            degrees: any number that is no multiple of 360.
-
-        Raises:
-            UserError: the angle is not finite, or a multiple of 360.
-        """
-        if not math.isfinite(degrees):
-            raise UserError(f"rotate must be a number of degrees, e.g. rotate:90; got {degrees}.")
-        self.degrees = degrees % 360
-        if self.degrees == 0:
-            raise UserError(f"rotate: the degrees must not be a multiple of 360; got {degrees:g}.")
-        self.spec = f"rotate:{self.degrees:.10g}"
+    def __post_init__(self) -> None:
+        self.degrees %= 360
+        super().__post_init__()
 
     def apply(self, images: npt.NDArray[np.uint8], indices: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
         square = images.shape[1] == images.shape[2]

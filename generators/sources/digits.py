@@ -22,7 +22,8 @@ from PIL import Image
 
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.files import opened, unpacked
-from nsl_bench.core.source import ImageSource
+from nsl_bench.core.options import REQUIRED, option
+from nsl_bench.core.source import ALL, ImageSource
 from nsl_bench.core.types import ConceptSpace, PoolPart
 
 from ..keyed_random import permutation
@@ -31,8 +32,6 @@ from .class_folders import subfolders
 __all__ = ["Mnist", "SklearnDigits", "divide", "idx_file", "read_glyphs", "scale_up", "sklearn_digits"]
 
 _DIGITS = ConceptSpace("digit", tuple("0123456789"))
-
-_MIN_SIDE, _MAX_SIDE = 8, 512
 
 _SIDE = 28
 """Of an image of MNIST and EMNIST, in pixels."""
@@ -45,32 +44,21 @@ Digits = tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]
 
 
 class DigitPool(ImageSource):
-    """Images of digits in memory; the base class of both digit sources.
+    """Images of digits in memory; the base class of both digit sources."""
 
-    Attributes:
-        seed: determines which images go to which part of the pool.
-    """
+    concept_space: ConceptSpace = option(ALL, "the digits to show, or numbers of two digits; 0 to 9 if None")
+    seed: int = option(0, "determines which images go to which part of the pool", least=0)
+    side: int = option(28, "height and width of an image, in pixels", least=8, most=512, unit="pixels")
 
-    def __init__(self, concept_space: ConceptSpace | None, seed: int, side: int) -> None:
-        """Set up the pool.
-
-        Raises:
-            UserError: a concept that is not a number of one or two digits, a negative seed, or a side out of
-                range.
-        """
-        self.concept_space = concept_space or _DIGITS
+    def __post_init__(self) -> None:
+        self.concept_space = self.concept_space or _DIGITS
         strangers = [c for c in self.concept_space.concepts if not (c.isdecimal() and len(c) <= 2)]
         if strangers:
             raise UserError(
                 f"The image source {self.name} has no images of '{strangers[0]}'; it has the digits 0 "
                 "to 9 and two-digit numbers."
             )
-        if not _MIN_SIDE <= side <= _MAX_SIDE:
-            raise UserError(f"side must be between {_MIN_SIDE} and {_MAX_SIDE} pixels; got {side}.")
-        self.shape = (side, side, 1)
-        if seed < 0:
-            raise UserError(f"seed must be 0 or more; got {seed}.")
-        self.seed = seed
+        self.shape = (self.side, self.side, 1)
         self.named_shifts = {}
 
     @abstractmethod
@@ -200,19 +188,6 @@ class SklearnDigits(DigitPool):
         "Repository, 1998 (its test set, as scikit-learn's load_digits)."
     )
 
-    def __init__(self, concept_space: ConceptSpace | None = None, seed: int = 0, side: int = 28) -> None:
-        """Set up the pool.
-
-        Args:
-            concept_space: the digits to show, or numbers of two digits; 0 to 9 if None.
-            seed: determines which images go to which part of the pool.
-            side: height and width of an image, in pixels.
-
-        Raises:
-            UserError: a concept that is not such a number, a negative seed, or a side out of range.
-        """
-        super().__init__(concept_space, seed, side)
-
     def _parts(self) -> dict[PoolPart, Digits]:
         levels, digits = sklearn_digits()
         images = np.stack([scale_up(image) for image in (levels.astype(np.int64) * 255 + 8) // 16])
@@ -265,30 +240,14 @@ class Mnist(DigitPool):
     licence = "CC BY-SA 3.0"
     citation = "Y. LeCun, C. Cortes and C. J. C. Burges: The MNIST database of handwritten digits, 1998."
 
-    def __init__(
-        self,
-        root: Path,
-        concept_space: ConceptSpace | None = None,
-        download: bool = False,
-        seed: int = 0,
-        side: int = 28,
-    ) -> None:
-        """Find the files.
+    root: Path = option(REQUIRED, "the folder")
+    download: bool = option(
+        False, "whether to download missing files through torchvision", after="concept_space"
+    )
 
-        Args:
-            root: the folder.
-            concept_space: the digits to show, or numbers of two digits; 0 to 9 if None.
-            download: whether to download missing files through torchvision.
-            seed: determines which test images go to pool A and which to pool B.
-            side: height and width of an image, in pixels.
-
-        Raises:
-            UserError: a file is missing, a concept is not such a number, the seed is negative, or the side is
-                out of range.
-        """
-        super().__init__(concept_space, seed, side)
-        self.root = Path(root)
-        if download and not any(_complete(folder) for folder in self._folders()):
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.download and not any(_complete(folder) for folder in self._folders()):
             _download(self.root)
         self._find()
 

@@ -15,14 +15,13 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.core.errors import UserError
-from nsl_bench.core.source import ImageSource
+from nsl_bench.core.options import option
+from nsl_bench.core.source import ALL, ImageSource
 from nsl_bench.core.types import ConceptSpace, PoolPart
 
 from ..keyed_random import Dice
 
 __all__ = ["DrawnPool", "part_sizes"]
-
-_SIDES = (32, 1024)
 
 _KEPT_BYTES = 2**27
 """How much of the examples' pictures is kept: learners ask for the same ones again and again."""
@@ -42,42 +41,24 @@ class DrawnPool(ImageSource):
     citation = "Drawn by nsl-bench itself."
     all_concepts: ClassVar[ConceptSpace]
 
-    def __init__(
-        self, concept_space: ConceptSpace | None, images_per_concept: int, image_size: int, seed: int
-    ) -> None:
-        """Set up the pool.
+    concept_space: ConceptSpace = option(ALL, "the concepts to show; all if None")
+    images_per_concept: int = option(
+        400, "pictures of each concept, at least 4", least=4, words="4 or more, to fill all three pools"
+    )
+    image_size: int = option(128, "height and width, pixels", least=32, most=1024, unit="pixels")
+    seed: int = option(0, "another seed gives other pictures", least=0)
 
-        Args:
-            concept_space: the concepts to show; all if None.
-            images_per_concept: at least 4.
-            image_size: height and width, pixels.
-            seed: another seed gives other pictures.
-
-        Raises:
-            UserError: an option out of range, or a concept that cannot be drawn.
-        """
-        if images_per_concept < 4:
-            raise UserError(
-                f"images_per_concept must be 4 or more, to fill all three pools; got {images_per_concept}."
-            )
-        if not _SIDES[0] <= image_size <= _SIDES[1]:
-            raise UserError(
-                f"image_size must be between {_SIDES[0]} and {_SIDES[1]} pixels; got {image_size}."
-            )
-        if seed < 0:
-            raise UserError(f"seed must be 0 or more; got {seed}.")
-        self.concept_space = concept_space or self.all_concepts
+    def __post_init__(self) -> None:
+        self.concept_space = self.concept_space or self.all_concepts
         strangers = [c for c in self.concept_space.concepts if c not in self.all_concepts.ids]
         if strangers:
             raise UserError(
                 f"The image source {self.name} has no images of '{strangers[0]}'; it has the "
                 f"{len(self.all_concepts)} concepts of the {self.all_concepts.name} tasks."
             )
-        self.shape = (image_size, image_size, 3)
-        self.images_per_concept = images_per_concept
-        self.seed = seed
+        self.shape = (self.image_size, self.image_size, 3)
         self.named_shifts = {}
-        self._sizes = part_sizes(images_per_concept)
+        self._sizes = part_sizes(self.images_per_concept)
         self._kept: dict[tuple[PoolPart, int], npt.NDArray[np.uint8]] = {}
 
     def __getstate__(self) -> dict[str, Any]:

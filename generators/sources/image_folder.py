@@ -22,8 +22,9 @@ from PIL import Image, ImageOps
 
 from nsl_bench.core import cache
 from nsl_bench.core.errors import UserError
+from nsl_bench.core.options import REQUIRED, option
 from nsl_bench.core.pictures import in_bytes, opaque, opened, upright
-from nsl_bench.core.source import ImageSource
+from nsl_bench.core.source import ALL, ImageSource
 from nsl_bench.core.types import ConceptSpace, PoolPart
 
 from ..notices import say
@@ -45,7 +46,6 @@ class FolderPool(ImageSource):
     """Pictures of a folder.
 
     Attributes:
-        path: the folder.
         wanted: the concepts of the task, if it uses some of them only; other folders are ignored.
         alike: held-out images that look like one in an earlier part of the pool, and that one.
     """
@@ -53,30 +53,20 @@ class FolderPool(ImageSource):
     version = "1"
     all_concepts: ClassVar[ConceptSpace]
 
-    def __init__(
-        self, path: Path, concept_space: ConceptSpace | None, image_size: int, grey: Grey, seed: int
-    ) -> None:
+    path: Path = option(REQUIRED, "the folder")
+    concept_space: ConceptSpace = option(ALL, "the concepts to show; all in the folder if None")
+    image_size: int = option(256, "height and width, pixels", least=32, most=1024, unit="pixels")
+    grey: Grey = option("refuse", "``refuse`` or ``convert`` grey pictures")
+    seed: int = option(0, "determines which pictures go to which part, if the folder does not", least=0)
+
+    def __post_init__(self) -> None:
         """Find the files.
 
-        Args:
-            path: the folder.
-            concept_space: the concepts to show; all in the folder if None.
-            image_size: height and width, pixels.
-            grey: ``"refuse"`` or ``"convert"`` grey pictures.
-            seed: determines which pictures go to which part, if the folder does not.
-
         Raises:
-            UserError: the folder does not exist, a class is unknown, empty or missing, or an option is out of
-                range.
+            UserError: the folder does not exist, or a class is unknown, empty or missing.
         """
-        if not 32 <= image_size <= 1024:
-            raise UserError(f"image_size must be between 32 and 1024 pixels; got {image_size}.")
-        if seed < 0:
-            raise UserError(f"seed must be 0 or more; got {seed}.")
-        self.path = Path(path)
-        self.grey = grey
-        self.seed = seed
-        self.shape = (image_size, image_size, 3)
+        concept_space: ConceptSpace | None = self.concept_space
+        self.shape = (self.image_size, self.image_size, 3)
         self.named_shifts = {}
         whole = concept_space is None or set(concept_space.concepts) >= set(self.all_concepts.concepts)
         self.wanted = None if concept_space is None or whole else frozenset(concept_space.concepts)

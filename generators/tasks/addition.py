@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from nsl_bench.core.benchmark import Benchmark, Family
 from nsl_bench.core.errors import UserError
-from nsl_bench.core.registry import Spec
+from nsl_bench.core.options import option
 from nsl_bench.core.types import ConceptSpace, LabelSpace, Part, Split
 
 __all__ = ["DIGITS", "Addition", "sums"]
@@ -85,14 +85,9 @@ class Addition(Benchmark):
 
     A sequence has one step for each digit of the numbers, the least significant one first. Digits are drawn
     uniformly and independently; the carry of the last step is dropped. Sizes count sequences.
-
-    Args:
-        digits: digits of each number, 2 to 50. The paper trains on 3 and tests on 5, 10 and 20.
-        test: number of test sequences; 6,000 in the paper's code.
-        images: ``test``: test sequences show images that no train sequence shows; ``train``: they show images
-            of the train sequences' pool, so that their errors are errors of rules more than of perception.
     """
 
+    name = "addition"
     version = "1.0.0"
     description = "Digit by digit, what do two numbers in images of digits add up to?"
     labels = LabelSpace(DIGITS.concepts, tuple(f"sum({digit})" for digit in DIGITS.concepts))
@@ -117,27 +112,22 @@ class Addition(Benchmark):
         "addition", ("addition", *(f"addition:digits={n}" for n in (5, 10, 20))), "number of digits"
     )
 
-    def __init__(
-        self, digits: int = _DEFAULT, test: int = _TEST, images: Literal["test", "train"] = "test"
-    ) -> None:
-        """Set up the task.
+    digits: int = option(
+        _DEFAULT,
+        "digits of each number, 2 to 50. The paper trains on 3 and tests on 5, 10 and 20",
+        least=_FEWEST,
+        most=_MOST,
+    )
+    test: int = option(_TEST, "number of test sequences; 6,000 in the paper's code", least=1)
+    images: Literal["test", "train"] = option(
+        "test",
+        "``test``: test sequences show images that no train sequence shows; ``train``: they show images of "
+        "the train sequences' pool, so that their errors are errors of rules more than of perception",
+    )
 
-        Raises:
-            UserError: an option out of range.
-        """
-        if not _FEWEST <= digits <= _MOST:
-            raise UserError(f"addition: digits must be between {_FEWEST} and {_MOST}; got {digits}.")
-        if test < 1:
-            raise UserError(f"addition: test must be 1 or more; got {test}.")
-        if images not in ("test", "train"):
-            raise UserError(f"addition: images must be test or train; got {images}.")
-        self.digits, self.test_size, self.images = digits, test, images
-        options = {} if digits == _DEFAULT else {"digits": str(digits)}
-        if test != _TEST:
-            options["test"] = str(test)
-        if images != "test":
-            options["images"] = images
-        self.name = str(Spec("addition", (), options))
+    def __post_init__(self) -> None:
+        digits, self.test_size = self.digits, self.test
+        self.name = self.spec_with()
         self.inputs = (
             f"1 {{ digit(T,S,0..9) }} 1 :- T = 1..{digits}, S = (first;second).\n"
             f"1 {{ now(1..{digits}) }} 1.\n"

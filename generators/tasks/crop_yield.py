@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import UserError, unknown
+from nsl_bench.core.options import option
 from nsl_bench.core.seeding import generator
 from nsl_bench.core.types import BLANK, ConceptSpace, LabelSpace, Part, Split
 
@@ -38,8 +39,6 @@ _SHARE_OF_SITES = 0.55
 
 _LEAST_SHARE = 0.15
 """Each yield is that of at least this share of the crops, so that none is a curiosity."""
-
-_MOST_UNSEEN = 0.5
 
 _TRIES = 1000
 """Tables that are drawn before it counts as certain that none fits."""
@@ -76,14 +75,9 @@ class CropYield(Benchmark):
     Each train split has its own *world*, a hidden table with its own test set: train split 1 has world 0,
     train split 2 world 1, and so on. A standard error over train splits therefore covers tables too. With a
     secret seed the tables are secret.
-
-    Args:
-        species: crops of these species only, joined by "+" (``pepper+potato+tomato``); all 14 by default.
-        world: use this table for all train splits.
-        locations: number of locations; half the number of crops by default.
-        unseen: share of the fields, 0 to 0.5, that only test sets show; e.g. 0.25.
     """
 
+    name = "crop_yield"
     version = "2.0.0"
     description = "How much does a field yield, given a picture of its crop's leaf and its location?"
     labels = LabelSpace(("poor", "moderate", "strong"), ("yield(0)", "yield(1)", "yield(2)"))
@@ -94,30 +88,23 @@ class CropYield(Benchmark):
     sources = ("drawn_leaves", "plants")
     named_shifts: Mapping[str, str] = MappingProxyType({"hue": "hue:0.15"})
 
-    def __init__(
-        self,
-        species: str | None = None,
-        world: int | None = None,
-        locations: int | None = None,
-        unseen: float = 0.0,
-    ) -> None:
-        """Set up the task.
+    species: str | None = option(
+        None, 'crops of these species only, joined by "+" (``pepper+potato+tomato``); all 14 by default'
+    )
+    world: int | None = option(None, "use this table for all train splits", least=0)
+    locations: int | None = option(None, "number of locations; half the number of crops by default", least=1)
+    unseen: float = option(
+        0.0, "share of the fields, 0 to 0.5, that only test sets show; e.g. 0.25", least=0, most=0.5
+    )
 
-        Raises:
-            UserError: an option out of range.
-        """
-        if world is not None and world < 0:
-            raise UserError(f"crop_yield: world must be 0 or more; got {world}.")
-        if not 0 <= unseen <= _MOST_UNSEEN:
-            raise UserError(f"crop_yield: unseen must be between 0 and {_MOST_UNSEEN}; got {unseen:g}.")
-        named = SPECIES if species is None else species.split("+")
+    def __post_init__(self) -> None:
+        named = SPECIES if self.species is None else self.species.split("+")
         for name in named:
             if name not in SPECIES:
                 raise unknown("species", name, SPECIES)
         self._wanted = tuple(name for name in SPECIES if name in named)
-        self._options = [] if species is None else [f"species={'+'.join(self._wanted)}"]
-        self._last = [] if locations is None else [f"locations={locations}"]
-        self.name = self._named()
+        self.species = None if self.species is None else "+".join(self._wanted)
+        self.name = self.spec_with(world=None)
         self.crops = tuple(crop for crop in CROPS if SPECIES_OF[crop] in self._wanted)
         if len(self.crops) < _CROPS_A_LOCATION:
             raise UserError(f"{self.name}: species must include at least two crops; name more species.")
@@ -126,30 +113,23 @@ class CropYield(Benchmark):
             CROP_SPACE if whole else ConceptSpace("crop", (*self.crops, BACKGROUND), background=BACKGROUND)
         )
         usual = -(-len(self.crops) // _CROPS_A_LOCATION)
-        self.n_locations = usual if locations is None else locations
-        if not 1 <= self.n_locations <= len(self.crops):
+        self.n_locations = self.locations or usual
+        if self.n_locations > len(self.crops):
             raise UserError(
                 f"{self.name}: locations must be between 1 and {len(self.crops)}; got {self.n_locations}."
             )
         self.metadata = {"location": f"1..{self.n_locations}"}
         self.sizes = {"small": 3 * len(self.crops), "large": 300 * len(self.crops)}
-        self._last += [f"unseen={unseen:g}"] if unseen else []
-        self._unseen = unseen
-        self.own_tests = world is None
-        self._take(0 if world is None else world, world is None)
-
-    def _named(self, *options: str) -> str:
-        """The name with all options that are not the default."""
-        words = [*self._options, *options, *self._last]
-        return f"crop_yield:{','.join(words)}" if words else "crop_yield"
+        self.own_tests = self.world is None
+        self._take(self.world or 0, self.own_tests)
 
     def _take(self, world: int, representative: bool = False, seed: str = "") -> None:
         """Take on a world's table; a representative world, which stands for all of them, is not named."""
-        self.name = self._named() if representative else self._named(f"world={world}")
+        self.name = self.spec_with(world=None if representative else world)
         secret = (seed,) if seed else ()
         rng = generator("crop_yield", self.version, *self._wanted, world, *secret)
         self._settle(rng)
-        shown = round((1 - self._unseen) * len(self.crops))
+        shown = round((1 - self.unseen) * len(self.crops))
         self._order = rng.permutation(len(self.crops))
         self._shown = np.sort(self._order[:shown])
 
@@ -163,10 +143,10 @@ class CropYield(Benchmark):
 
     def _settle(self, rng: np.random.Generator) -> None:
         """Draw the table, and write the rule that says it."""
-        self.locations, self.yields = _world(self.crops, self.n_locations, rng)
+        self.places, self.yields = _world(self.crops, self.n_locations, rng)
         rows = [
             f"location({place}), species({SPECIES_OF[crop]}), disease({DISEASE_OF[crop]})"
-            for crop, place in zip(self.crops, self.locations.tolist(), strict=True)
+            for crop, place in zip(self.crops, self.places.tolist(), strict=True)
         ]
         self.true_rule = "".join(
             f"yield({crop_yield}) :- {row}.\n"
@@ -194,14 +174,14 @@ class CropYield(Benchmark):
             self.concept_space,
             crops.astype(np.int16)[:, None],
             self.yields[crops],
-            {"location": self.locations[crops]},
+            {"location": self.places[crops]},
         )
 
     def _grown(self, part: Part) -> npt.NDArray[np.int64]:
         """Which crops a part shows."""
         if part != "test":
             return self._shown
-        return np.sort(self._order[len(self._shown) :]) if self._unseen else self._shown
+        return np.sort(self._order[len(self._shown) :]) if self.unseen else self._shown
 
     def facts(self, slot: int, concept: str) -> tuple[str, ...]:
         """Species and disease; nothing of a picture without a leaf."""

@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.core.benchmark import Benchmark, Family, Layout
-from nsl_bench.core.errors import UserError, unknown
-from nsl_bench.core.registry import Spec
+from nsl_bench.core.errors import unknown
+from nsl_bench.core.options import option
 from nsl_bench.core.types import LabelSpace, Part, Split
 
 from ..sources.symbols.names import SUITS, colour_of, rank_of, symbols
@@ -87,13 +87,9 @@ class Eleusis(Benchmark):
 
     Cards are drawn at random and independently, so classes have their natural shares: of ``hidden_order``
     35.2 % of the examples are ``violated``. Suits are ordered diamonds, clubs, hearts, spades.
-
-    Args:
-        concept: hidden rule: ``hidden_order``, ``hidden_modulo``, ``color_parity``, ``alternating_faces``,
-            ``alternating_parity``, ``increase_suits``, ``suit_order`` or ``rank_order``.
-        ranks: highest rank, 5 to 10; the highest four are faces.
     """
 
+    name = "eleusis"
     version = "1.0.0"
     description = "Two cards fulfil a hidden rule on their suits and ranks, or violate it."
     labels = LabelSpace(("violated", "fulfilled"), (None, "fulfilled"))
@@ -106,30 +102,22 @@ class Eleusis(Benchmark):
     sources = ("drawn_symbols", "emnist")
     named_shifts: Mapping[str, str] = MappingProxyType({"rotate90": "rotate:90", "hue": "hue:0.5"})
 
-    def __init__(self, concept: str = "rank_order", ranks: int = 8) -> None:
-        """Set up the task.
+    concept: str = option(
+        "rank_order",
+        "hidden rule: ``hidden_order``, ``hidden_modulo``, ``color_parity``, ``alternating_faces``, "
+        "``alternating_parity``, ``increase_suits``, ``suit_order`` or ``rank_order``",
+    )
+    ranks: int = option(
+        8, "highest rank, 5 to 10; the highest four are faces", least=_RANKS[0], most=_RANKS[1]
+    )
 
-        Raises:
-            UserError: an unknown concept, or ranks out of range.
-        """
+    def __post_init__(self) -> None:
+        concept, ranks = self.concept, self.ranks
         if concept not in CONCEPTS:
             raise unknown("concept of eleusis", concept, CONCEPTS)
-        if not _RANKS[0] <= ranks <= _RANKS[1]:
-            raise UserError(f"eleusis: ranks must be between {_RANKS[0]} and {_RANKS[1]}; got {ranks}.")
-        self.concept, self.ranks = concept, ranks
-        options = {"concept": concept} if concept != "rank_order" else {}
-        if ranks != 8:
-            options["ranks"] = str(ranks)
-        self.name = str(Spec("eleusis", (), options))
-        hidden = {"concept": concept} if concept != "rank_order" else {}
-        self.family = Family(
-            str(Spec("eleusis", (), hidden)),
-            tuple(
-                str(Spec("eleusis", (), {**hidden, **({} if n == 8 else {"ranks": str(n)})}))
-                for n in (6, 8, 10)
-            ),
-            "highest rank",
-        )
+        self.name = self.spec_with()
+        members = tuple(self.spec_with(ranks=n) for n in (6, 8, 10))
+        self.family = Family(self.spec_with(ranks=8), members, "highest rank")
         self.concept_space = symbols(ranks)
         self.background = _BACKGROUND.format(
             suits=" ".join(f"order({suit}, {k})." for k, suit in enumerate(SUITS)),

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from nsl_bench.core.benchmark import Benchmark, Family
 from nsl_bench.core.errors import UserError
-from nsl_bench.core.registry import Spec
+from nsl_bench.core.options import option
 from nsl_bench.core.types import BLANK, ConceptSpace, LabelSpace, Part, Split
 
 __all__ = ["CARDS", "RANKS", "RANK_VALUES", "SUITS", "FollowSuit"]
@@ -68,33 +68,30 @@ p1(V1) :- rank_higher(V2, V1), suit(1, V3), suit(V2, V3).
 
 
 class FollowSuit(Benchmark):
-    """Predict which player wins a trick, from one card image per player.
+    """Predict which player wins a trick, from one card image per player."""
 
-    Args:
-        players: 2 to 13. A game deals out the deck; it has as many tricks as each player has cards.
-        suits: 1 to 4, of 13 cards each, in the order hearts, spades, diamonds, clubs.
-    """
-
+    name = "follow_suit"
     version = "1.0.0"
     description = "Each player plays a card; the highest card of the first player's suit wins."
     metadata: Mapping[str, str] = MappingProxyType({})
     sources = ("drawn_decks", "decks")
     named_shifts: Mapping[str, str] = MappingProxyType({})
 
-    def __init__(self, players: int = 4, suits: int = 4) -> None:
-        """Set up the task.
+    players: int = option(
+        4,
+        "2 to 13. A game deals out the deck; it has as many tricks as each player has cards",
+        least=2,
+        most=13,
+    )
+    suits: int = option(
+        4, "1 to 4, of 13 cards each, in the order hearts, spades, diamonds, clubs", least=1, most=len(SUITS)
+    )
 
-        Raises:
-            UserError: an option out of range.
-        """
-        if not 2 <= players <= 13:
-            raise UserError(f"follow_suit: players must be between 2 and 13; got {players}.")
-        if not 1 <= suits <= len(SUITS):
-            raise UserError(f"follow_suit: suits must be between 1 and 4; got {suits}.")
-        self.players = players
-        members = tuple(_name(n, suits) for n in (3, 4, 5, 6))
-        self.family = Family(_name(4, suits), members, "number of players")
-        self.name = _name(players, suits)
+    def __post_init__(self) -> None:
+        players, suits = self.players, self.suits
+        self.name = self.spec_with()
+        members = tuple(self.spec_with(players=n) for n in (3, 4, 5, 6))
+        self.family = Family(self.spec_with(players=4), members, "number of players")
         cards = CARDS.concepts[: len(RANKS) * suits]
         self.concept_space = CARDS if suits == 4 else ConceptSpace(CARDS.name, cards)
         self.tricks = len(cards) // players
@@ -193,12 +190,6 @@ class FollowSuit(Benchmark):
             concepts.append([CARDS.ids[row[slot]] for slot in self.slots])
             labels.append(self.labels.names.index(row["winner"]))
         return Split(part, self.concept_space, np.array(concepts, np.int16), np.array(labels, np.int16))
-
-
-def _name(players: int, suits: int) -> str:
-    """The shortest spec of the task."""
-    options = {key: str(n) for key, n in (("players", players), ("suits", suits)) if n != 4}
-    return str(Spec("follow_suit", (), options))
 
 
 def read_csv(path: Path, columns: list[str]) -> list[tuple[int, dict[str, str]]]:

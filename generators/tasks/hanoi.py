@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from nsl_bench.core.benchmark import Benchmark, Family, Layout
 from nsl_bench.core.errors import UserError
-from nsl_bench.core.registry import Spec
+from nsl_bench.core.options import option
 from nsl_bench.core.types import BLANK, ConceptSpace, FewLabels, LabelSpace, Part, Split
 
 __all__ = ["MOVES", "PEGS", "Hanoi", "compared", "optimal_moves"]
@@ -119,14 +119,9 @@ class Hanoi(Benchmark):
     from the bottom up. A disk is an image of a digit, and only the order of the digits in one state counts:
     they are drawn anew for every state. The first step of a sequence is told the move before it. Sizes count
     sequences.
-
-    Args:
-        disks: 3, 5, 7 or 9. The paper trains on 5 and tests on 7 and 9. Only with an odd number the same
-            rule holds for every number of disks.
-        window: states of a sequence, 1 to 7. The paper trains on 3 and tests on 3 and 5.
-        test: number of test sequences; 10,000 in the paper.
     """
 
+    name = "hanoi"
     version = "1.0.0"
     description = "Which moves bring a tower of disks, in images of digits, to another peg?"
     labels = LabelSpace(tuple(f"{p}_to_{q}" for p, q in MOVES), tuple(f"move({p},{q})" for p, q in MOVES))
@@ -158,21 +153,21 @@ class Hanoi(Benchmark):
         "number of disks and of states in a sequence",
     )
 
-    def __init__(self, disks: int = _DISKS, window: int = _WINDOW, test: int = _TEST) -> None:
-        """Set up the task.
+    disks: int = option(
+        _DISKS,
+        "3, 5, 7 or 9. The paper trains on 5 and tests on 7 and 9. Only with an odd number the same rule "
+        "holds for every number of disks",
+        test=lambda disks: disks in (3, 5, 7, 9),
+        words="3, 5, 7 or 9",
+    )
+    window: int = option(
+        _WINDOW, "states of a sequence, 1 to 7. The paper trains on 3 and tests on 3 and 5", least=1, most=7
+    )
+    test: int = option(_TEST, "number of test sequences; 10,000 in the paper", least=1)
 
-        Raises:
-            UserError: an option out of range.
-        """
-        if disks not in (3, 5, 7, 9):
-            raise UserError(f"hanoi: disks must be 3, 5, 7 or 9; got {disks}.")
-        if not 1 <= window <= 7:
-            raise UserError(f"hanoi: window must be between 1 and 7; got {window}.")
-        if test < 1:
-            raise UserError(f"hanoi: test must be 1 or more; got {test}.")
-        self.disks, self.window, self.test_size = disks, window, test
-        given = (("disks", disks, _DISKS), ("window", window, _WINDOW), ("test", test, _TEST))
-        self.name = str(Spec("hanoi", (), {name: str(n) for name, n, usual in given if n != usual}))
+    def __post_init__(self) -> None:
+        disks, self.test_size = self.disks, self.test
+        self.name = self.spec_with()
         self.slots = tuple(f"peg_{p}_level_{k}" for p in range(PEGS) for k in range(1, disks + 1))
         self.inputs = self._inputs()
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import UserError, unknown
+from nsl_bench.core.options import option
 from nsl_bench.core.types import ConceptSpace, LabelSpace, Part, Split
 
 from ..sources.rooms.names import SCENE_SPACE, SCENES, SUPER_CLASS_OF, SUPER_CLASSES
@@ -36,12 +37,9 @@ label_type(4).
 
 
 class IndoorScene(Benchmark):
-    """Predict whether a room is in a store, a home, a public space, a place of leisure or a working place.
+    """Predict whether a room is in a store, a home, a public space, a place of leisure or a working place."""
 
-    Args:
-        scenes: these scenes only, joined by "+" (``bakery+bar``); all 67 by default.
-    """
-
+    name = "indoor_scene"
     version = "1.0.0"
     description = "Which of five kinds of place does a picture of an indoor scene show?"
     labels = LabelSpace(SUPER_CLASSES, tuple(f"label({i})" for i in range(len(SUPER_CLASSES))))
@@ -55,7 +53,10 @@ class IndoorScene(Benchmark):
         {"blur_hue_rotate": "gaussian_blur:9,3+hue:0.5+rotate:180"}
     )
 
-    def __init__(self, scenes: str | None = None) -> None:
+    scenes: str | None = option(None, 'these scenes only, joined by "+" (``bakery+bar``); all 67 by default')
+
+    def __post_init__(self) -> None:
+        scenes = self.scenes
         wanted = SCENES if scenes is None else tuple(sorted(set(scenes.split("+"))))
         for name in wanted:
             if name not in SCENES:
@@ -68,7 +69,8 @@ class IndoorScene(Benchmark):
                 f"indoor_scene: with scenes={scenes} every image has the label {kinds[0]}; add a scene "
                 f"of another kind: {', '.join(kind for kind in SUPER_CLASSES if kind not in kinds)}."
             )
-        self.name = "indoor_scene" if wanted == SCENES else f"indoor_scene:scenes={'+'.join(wanted)}"
+        self.scenes = None if wanted == SCENES else "+".join(wanted)
+        self.name = self.spec_with()
         self.concept_space = SCENE_SPACE if wanted == SCENES else ConceptSpace("scene", wanted)
         self.sizes = {"small": _TEST_A_SCENE * len(wanted), "large": _TRAIN_A_SCENE * len(wanted)}
         self.test_size = _TEST_A_SCENE * len(wanted)

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from nsl_bench.core.benchmark import Benchmark, Family, Layout
 from nsl_bench.core.errors import UserError
+from nsl_bench.core.options import option
 from nsl_bench.core.registry import Spec
 from nsl_bench.core.types import BLANK, ConceptSpace, LabelSpace, Part, Split
 
@@ -75,53 +76,36 @@ def digits(n: int) -> ConceptSpace:
 
 
 class Sudoku(Benchmark):
-    """Predict whether a partly filled grid has no repeated digits in rows, columns and blocks.
+    """Predict whether a partly filled grid has no repeated digits in rows, columns and blocks."""
 
-    Args:
-        block_rows, block_columns: shape of a block; the side of the grid is their product.
-        knowledge: ``"grid"``: cells are named, with known row, column and block; ``"reduced"``: cells have
-            coordinates, and only integer division is known.
-        invalid: percentage of invalid examples.
-        row_share, column_share, block_share: proportions of invalid examples that repeat a digit in a row, a
-            column or a block.
-    """
-
+    name = "sudoku"
     version = "1.0.0"
     description = "A partly filled Sudoku grid of handwritten digits is valid or breaks a rule."
     metadata: Mapping[str, str] = MappingProxyType({})
     sources = ("sklearn_digits", "mnist")
     named_shifts: Mapping[str, str] = MappingProxyType({"rotate90": "rotate:90"})
 
-    def __init__(
-        self,
-        block_rows: int = 2,
-        block_columns: int = 2,
-        knowledge: Knowledge = "grid",
-        invalid: int = 50,
-        row_share: int = 1,
-        column_share: int = 1,
-        block_share: int = 1,
-    ) -> None:
-        """Set up the task.
+    block_rows: int = option(
+        2, "rows of a block; the side of the grid is the product with its columns", least=2, most=4
+    )
+    block_columns: int = option(2, "columns of a block", least=2, most=4)
+    knowledge: Knowledge = option(
+        "grid",
+        "``grid``: cells are named, with known row, column and block; ``reduced``: cells have coordinates, "
+        "and only integer division is known",
+    )
+    invalid: int = option(50, "percentage of invalid examples", least=0, most=100)
+    row_share: int = option(1, "proportion of invalid examples that repeat a digit in a row", least=0)
+    column_share: int = option(1, "proportion of those that repeat one in a column", least=0)
+    block_share: int = option(1, "proportion of those that repeat one in a block", least=0)
 
-        Raises:
-            UserError: an option out of range.
-        """
+    def __post_init__(self) -> None:
+        block_rows, block_columns, knowledge = self.block_rows, self.block_columns, self.knowledge
         n = block_rows * block_columns
-        if not 2 <= block_rows <= 4 or not 2 <= block_columns <= 4:
-            raise UserError(
-                f"A Sudoku block must have 2 to 4 rows and 2 to 4 columns; got {block_rows} x "
-                f"{block_columns}."
-            )
-        self.invalid, self.shares = invalid, (row_share, column_share, block_share)
-        if not 0 <= invalid <= 100:
-            raise UserError(f"invalid must be between 0 and 100 (% of examples); got {invalid}.")
-        if min(self.shares) < 0 or not any(self.shares):
-            raise UserError(
-                "The shares of row, column and block violations must be whole numbers, at least one "
-                f"above 0; got {row_share}, {column_share} and {block_share}."
-            )
-        self.n, self.block, self.knowledge = n, (block_rows, block_columns), knowledge
+        self.shares = (self.row_share, self.column_share, self.block_share)
+        if not any(self.shares):
+            raise UserError("sudoku: row_share, column_share or block_share must be above 0; got 0 for each.")
+        self.n, self.block = n, (block_rows, block_columns)
         self.name = self._name()
         known = "" if knowledge == "grid" else f":knowledge={knowledge}"
         members = (f"sudoku_4x4{known}", f"sudoku_9x9{known}")

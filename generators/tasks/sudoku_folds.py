@@ -7,6 +7,7 @@ grids, half of them valid, in five folds of 320 train and 80 test grids.
 from __future__ import annotations
 
 import copy
+from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
@@ -127,41 +128,32 @@ def _set_of_grids(side: int, folds: int, grids: int, seed: int | str) -> tuple[S
     return whole, stratified_folds(whole.labels, folds, generator(*words, folds)) + 1
 
 
-def sudoku_4x4(
-    knowledge: Knowledge = "grid", folds: int = 0, fold: int | None = None, grids: int = 400
-) -> Sudoku:
-    """4 x 4 grids with 2 x 2 blocks.
-
-    Args:
-        knowledge: ``"grid"``: cells are named and their row, column and block are known; ``"reduced"``:
-            cells have coordinates, and only integer division is known.
-        folds: number of folds of a cross-validation; each train split then has a test set of its own. By
-            default train sets are generated one by one and share a test set.
-        fold: with `folds`: use this fold, counted from 1, as the test set of all train splits.
-        grids: with `folds`: number of grids in all of them.
-    """
-    return _square(2, knowledge, folds, fold, grids)
-
-
-def sudoku_9x9(
-    knowledge: Knowledge = "grid", folds: int = 0, fold: int | None = None, grids: int = 400
-) -> Sudoku:
-    """9 x 9 grids with 3 x 3 blocks.
-
-    Args:
-        knowledge: ``"grid"``: cells are named and their row, column and block are known; ``"reduced"``:
-            cells have coordinates, and only integer division is known.
-        folds: number of folds of a cross-validation; each train split then has a test set of its own. By
-            default train sets are generated one by one and share a test set.
-        fold: with `folds`: use this fold, counted from 1, as the test set of all train splits.
-        grids: with `folds`: number of grids in all of them.
-    """
-    return _square(3, knowledge, folds, fold, grids)
-
-
 def _square(side: int, knowledge: Knowledge, folds: int, fold: int | None, grids: int) -> Sudoku:
     if not folds:
         if fold is not None:
             raise UserError(f"sudoku_{side**2}x{side**2}: fold={fold} requires folds; add folds=5.")
         return Sudoku(side, side, knowledge)
     return FoldedSudoku(side, knowledge, folds, fold, grids)
+
+
+def _squares(side: int) -> Callable[..., Sudoku]:
+    def make(
+        knowledge: Knowledge = "grid", folds: int = 0, fold: int | None = None, grids: int = _USUAL_GRIDS
+    ) -> Sudoku:
+        return _square(side, knowledge, folds, fold, grids)
+
+    n = side**2
+    make.__doc__ = f"""{n} x {n} grids with {side} x {side} blocks.
+
+    Args:
+        knowledge: ``"grid"``: cells are named and their row, column and block are known; ``"reduced"``:
+            cells have coordinates, and only integer division is known.
+        folds: number of folds of a cross-validation; each train split then has a test set of its own. By
+            default train sets are generated one by one and share a test set.
+        fold: with `folds`: use this fold, counted from 1, as the test set of all train splits.
+        grids: with `folds`: number of grids in all of them.
+    """
+    return make
+
+
+sudoku_4x4, sudoku_9x9 = _squares(2), _squares(3)

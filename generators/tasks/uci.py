@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from nsl_bench.core.benchmark import Benchmark, Layout
 from nsl_bench.core.errors import UserError
-from nsl_bench.core.registry import Spec
+from nsl_bench.core.options import option
 from nsl_bench.core.seeding import generator
 from nsl_bench.core.types import BLANK, ConceptSpace, LabelSpace, Part, Split
 
@@ -44,14 +44,9 @@ class Uci(Benchmark):
     Each bit is an image of a 0 or a 1. Train split k tests on fold k, is validated on the next fold, and
     trains on the other eight; folds have the classes' shares. Numeric columns are cut into bins by class
     entropy on the train rows. Rows with missing values are left out.
-
-    Args:
-        set: the table, e.g. ``iris``, ``wine``, ``car``, ``mushroom``.
-        bins: most bins of a numeric column, 2 to 4.
-        folder: folder of the tables' ARFF or CSV files.
-        openml: ``data_home`` of `sklearn.datasets.fetch_openml`, whose cache is read instead.
     """
 
+    name = "uci"
     version = "1.0.0"
     description = "A row of a UCI table, as images of its bits, is of the most frequent class or not."
     concept_space = ConceptSpace("digit", ("0", "1"))
@@ -62,30 +57,16 @@ class Uci(Benchmark):
     repeats = FOLDS
     true_rule = ""
 
-    def __init__(
-        self,
-        set: str = "iris",
-        bins: int = _DEFAULT_BINS,
-        folder: Path | None = None,
-        openml: Path | None = None,
-    ) -> None:
-        """Set up the task.
+    set: str = option("iris", "the table, e.g. ``iris``, ``wine``, ``car``, ``mushroom``")
+    bins: int = option(_DEFAULT_BINS, "most bins of a numeric column, 2 to 4", least=_BINS[0], most=_BINS[1])
+    folder: Path | None = option(None, "folder of the tables' ARFF or CSV files")
+    openml: Path | None = option(
+        None, "``data_home`` of `sklearn.datasets.fetch_openml`, whose cache is read instead"
+    )
 
-        Raises:
-            UserError: an unknown, missing or too small set, or bins out of range.
-        """
-        if not _BINS[0] <= bins <= _BINS[1]:
-            raise UserError(f"uci: bins must be between {_BINS[0]} and {_BINS[1]}; got {bins}.")
-        self.set, self.bins = set, bins
-        options = {} if set == "iris" else {"set": set}
-        if bins != _DEFAULT_BINS:
-            options["bins"] = str(bins)
-        if folder is not None:
-            options["folder"] = str(folder)
-        if openml is not None:
-            options["openml"] = str(openml)
-        self.name = str(Spec("uci", (), options))
-        self._table = load_table(set, folder, openml)
+    def __post_init__(self) -> None:
+        self.name = self.spec_with()
+        self._table = load_table(self.set, self.folder, self.openml)
         count = Counter(self._table.classes)
         if len(self._table.classes) < FOLDS or len(count) < 2:
             raise UserError(

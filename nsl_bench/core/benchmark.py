@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.core.errors import NotApplicable, UserError, unknown
+from nsl_bench.core.options import HasOptions
 from nsl_bench.core.types import BLANK, ConceptSpace, FewLabels, LabelSpace, Part, Split
 
 __all__ = ["Benchmark", "Family", "Layout"]
@@ -62,7 +63,7 @@ class Layout:
     block: tuple[int, int] | None = None
 
 
-class Benchmark(ABC):
+class Benchmark(HasOptions, ABC):
     """A benchmark task.
 
     Attributes:

@@ -215,6 +215,21 @@ class HasOptions:
             if not (one.option.later and getattr(self, one.name) == one.option.default)
         }
 
+    def spec_with(self, **changed: Any) -> str:
+        """The spec of this part: its class's name, and the options that are not at their defaults.
+
+        Args:
+            changed: values that options shall have instead.
+        """
+        given = {name: changed.get(name, getattr(self, name)) for name in self._declared}
+        words = [
+            f"{name}={value:.10g}" if isinstance(value, float) else f"{name}={value}"
+            for name, value in given.items()
+            if value != self._declared[name].option.default
+        ]
+        name: str = getattr(type(self), "name", "")
+        return f"{name}:{','.join(words)}" if words else name
+
 
 def declarations(make: Any) -> Mapping[str, Declaration] | None:
     """The options that a class declares; None if it, or the function, has none but in its signature."""

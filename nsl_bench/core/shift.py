@@ -17,6 +17,7 @@ import numpy.typing as npt
 from nsl_bench.core import registry
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import UserError, unknown
+from nsl_bench.core.options import HasOptions
 from nsl_bench.core.source import ImageSource
 from nsl_bench.core.types import PoolPart
 
@@ -31,7 +32,7 @@ _BEYOND = 40
 """No image has an index of as many bits."""
 
 
-class Shift(ABC):
+class Shift(HasOptions, ABC):
     """A change of images.
 
     Attributes:
@@ -44,13 +45,17 @@ class Shift(ABC):
     version: str = "1"
     examples: ClassVar[tuple[str, ...]] = ()
 
+    def __post_init__(self) -> None:
+        values = [f"{v:.10g}" if isinstance(v, float) else str(v) for v in self.option_values().values()]
+        self.spec = f"{getattr(self, 'name', '')}:{','.join(values)}"
+
     @abstractmethod
     def render(
         self, source: ImageSource, part: PoolPart, indices: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.uint8]:
         """uint8 [m, height, width, channels]: shifted versions of these images of the pool."""
 
-    def check(self, source: ImageSource) -> None:  # noqa: B027 - most shifts fit every source
+    def check(self, source: ImageSource) -> None:
         """Raise a UserError if this shift cannot be applied to the source."""
 
 

@@ -10,17 +10,22 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.core.errors import UserError, unknown
+from nsl_bench.core.options import HasOptions
 from nsl_bench.core.types import ConceptSpace, PoolPart
 
-__all__ = ["ImageSource"]
+__all__ = ["ALL", "ImageSource"]
+
+ALL: Any = None
+"""The default of an option `concept_space`: all concepts of which a source has images."""
 
 
-class ImageSource(ABC):
+class ImageSource(HasOptions, ABC):
     """A pool of images of the concepts of one concept space.
 
     The registry creates a source with the keyword argument ``concept_space`` and the options of the user's
@@ -77,7 +82,7 @@ class ImageSource(ABC):
         """
         return self.fingerprint()
 
-    def check_images(self, *, progress: bool = False) -> None:  # noqa: B027 - what is drawn can be drawn
+    def check_images(self, *, progress: bool = False) -> None:
         """Check that all images can be read, before long work begins.
 
         Args:

@@ -13,7 +13,7 @@ from nsl_bench.generators.sources.cards.augment import draw_augmentation
 from nsl_bench.generators.sources.cards.drawn import DrawnDecks, draw_card
 from nsl_bench.generators.sources.cards.folder import DeckFolder, card_of
 from nsl_bench.generators.sources.cards.names import CARDS
-from nsl_bench.generators.sources.cards.pool import part_sizes
+from nsl_bench.generators.sources.drawn_pool import part_sizes
 from PIL import Image
 
 from nsl_bench.core import registry
@@ -114,20 +114,6 @@ class TestPool:
         for variant, digest in PIXELS.items():
             pixels = source.render("a", rows, variant)
             assert hashlib.sha256(pixels.tobytes()).hexdigest()[:16] == digest, variant
-
-    @pytest.mark.parametrize(
-        ("spec", "what"),
-        [
-            ("drawn_decks:images_per_card=3", "images_per_card must be 4 or more, .* got 3"),
-            ("drawn_decks:image_height=5", "image_height must be between 16 and 4096 pixels; got 5"),
-            ("drawn_decks:image_width=5000", "image_width must be between 16 and 4096 pixels; got 5000"),
-            ("drawn_decks:seed=-1", "seed must be 0 or more; got -1"),
-            ("drawn_decks:decks=2", "has no option 'decks'"),
-        ],
-    )
-    def test_options_out_of_range(self, spec: str, what: str) -> None:
-        with pytest.raises(UserError, match=what):
-            registry.create("source", spec)
 
     def test_a_concept_that_is_no_card(self) -> None:
         with pytest.raises(UserError, match=r"drawn_decks has no images of 'joker'; it has the 52 cards"):

@@ -187,12 +187,8 @@ def test_a_sequence_of_short_names() -> None:
 @pytest.mark.parametrize(
     ("text", "what"),
     [
-        ("hue:0.7", "hue: the factor must be between -0.5 and 0.5; got 0.7"),
         ("hue:0", "and not 0; got 0"),
-        ("gaussian_blur:4", "the kernel must be"),
-        ("gaussian_blur:5,0", "sigma must be above 0; got 0"),
         ("gaussian_blur:101,3", "does not fit the .* images of drawn_leaves"),
-        ("fog:6", "the severity must be between 1 and 5; got 6"),
         ("fog:2+fogg:3", r"Unknown shift 'fogg:3'. Did you mean 'fog'\?"),
         ("hue+", "A spec must be NAME"),
         ("rotate:90+deck_swap:noir", "second deck, which the image source drawn_leaves"),

@@ -138,12 +138,6 @@ class TestSplitOfSklearnDigits:
         source = SklearnDigits(digits(4), side=56)
         assert source.render("a", np.arange(3)).shape == (3, 56, 56, 1)
         assert source.fingerprint() != SklearnDigits(digits(4)).fingerprint()
-        with pytest.raises(UserError, match="side must be between 8 and 512 pixels; got 4"):
-            SklearnDigits(side=4)
-
-    def test_a_negative_seed(self) -> None:
-        with pytest.raises(UserError, match="seed must be 0 or more; got -1"):
-            SklearnDigits(seed=-1)
 
 
 class TestMnistFolders:

@@ -106,13 +106,8 @@ class TestAngles:
 
     @pytest.mark.parametrize("degrees", [0.0, 360.0, -720.0])
     def test_no_turn(self, degrees: float) -> None:
-        with pytest.raises(UserError, match="must not be a multiple of 360"):
+        with pytest.raises(UserError, match="must be a number of degrees that is no multiple of 360"):
             Rotate(degrees)
-
-    @pytest.mark.parametrize("degrees", ["nan", "inf"])
-    def test_no_angle(self, degrees: str) -> None:
-        with pytest.raises(UserError, match="must be a number of degrees"):
-            registry.create("shift", f"rotate:{degrees}")
 
     @pytest.mark.parametrize("channels", [1, 3])
     @pytest.mark.parametrize("quarter", [1, 2, 3])

@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.core.types import ConceptSpace
-
 from . import comic, noir, standard
 from .ink import Canvas, Colour, rounded_box
 from .pool import CardPool
@@ -45,34 +43,7 @@ class DrawnDecks(CardPool):
     licence = "MIT"
     citation = "Drawn by nsl-bench itself."
 
-    def __init__(
-        self,
-        concept_space: ConceptSpace | None = None,
-        images_per_card: int = 750,
-        image_height: int = 274,
-        image_width: int = 174,
-        seed: int = 0,
-    ) -> None:
-        """Set up the pool; see `CardPool`.
-
-        Args:
-            concept_space: the cards to show; all 52 if None.
-            images_per_card: augmented images of each card, at least 4.
-            image_height: pixels.
-            image_width: pixels.
-            seed: another seed gives other augmentations.
-
-        Raises:
-            UserError: an option out of range, or a concept that is not a card.
-        """
-        super().__init__(
-            tuple(_DECKS),
-            concept_space,
-            images_per_card=images_per_card,
-            image_height=image_height,
-            image_width=image_width,
-            seed=seed,
-        )
+    decks = tuple(_DECKS)
 
     def face(
         self, deck: str, card: str, width: int, height: int

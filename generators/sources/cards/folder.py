@@ -20,9 +20,9 @@ from PIL import Image
 
 from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError, did_you_mean, unknown
+from nsl_bench.core.options import REQUIRED, option
 from nsl_bench.core.pictures import in_bytes, opened, upright
 from nsl_bench.core.shift import STANDARD
-from nsl_bench.core.types import ConceptSpace
 
 from ..class_folders import ENDINGS, hidden, subfolders
 from .names import ADVERSARIAL, CARDS, RANKS, SUITS
@@ -58,34 +58,15 @@ class DeckFolder(CardPool):
     licence = "that of the user's images"
     citation = "A folder of card images of the user's."
 
-    def __init__(
-        self,
-        path: Path,
-        standard: str | None = None,
-        concept_space: ConceptSpace | None = None,
-        images_per_card: int = 750,
-        image_height: int = 274,
-        image_width: int = 174,
-        seed: int = 0,
-    ) -> None:
-        """Find the decks; the pictures are read when they are needed.
+    path: Path = option(REQUIRED, "folder of decks")
+    standard: str | None = option(
+        None,
+        'name of the standard deck; by default "standard" if there is such a deck, else the first by name',
+    )
 
-        Args:
-            path: folder of decks.
-            standard: name of the standard deck; by default "standard" if there is such a deck, else the
-                first by name.
-            concept_space: the cards to show; all 52 if None.
-            images_per_card: augmented images of each card, at least 4.
-            image_height: pixels.
-            image_width: pixels.
-            seed: another seed gives other augmentations.
-
-        Raises:
-            UserError: the folder or the standard deck does not exist, a card is missing, or an option is out
-                of range.
-        """
-        self.path = Path(path)
+    def __post_init__(self) -> None:
         self._cards = _find_decks(self.path)
+        standard = self.standard
         decks = list(self._cards)
         if standard is not None and standard not in decks:
             raise unknown(f"deck in {self.path}", standard, decks)
@@ -95,14 +76,8 @@ class DeckFolder(CardPool):
                 f"The deck {self.path / STANDARD} has a reserved name: '{STANDARD}' stands for the "
                 f"standard deck, {first}. Rename the folder."
             )
-        super().__init__(
-            [first, *(deck for deck in decks if deck != first)],
-            concept_space,
-            images_per_card=images_per_card,
-            image_height=image_height,
-            image_width=image_width,
-            seed=seed,
-        )
+        self.decks = (first, *(deck for deck in decks if deck != first))
+        super().__post_init__()
 
     def face(
         self, deck: str, card: str, width: int, height: int

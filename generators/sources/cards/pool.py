@@ -11,17 +11,19 @@ from __future__ import annotations
 import hashlib
 import json
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.core.errors import UserError
+from nsl_bench.core.options import option
 from nsl_bench.core.seeding import stable_hash
-from nsl_bench.core.source import ImageSource
+from nsl_bench.core.source import ALL, ImageSource
 from nsl_bench.core.types import ConceptSpace, PoolPart
 
 from ...keyed_random import uniforms
+from ..drawn_pool import part_sizes
 from .augment import draw_augmentation
 from .names import ADVERSARIAL, CARD_SPACE, CARDS
 from .table import (
@@ -34,16 +36,9 @@ from .table import (
     strewn_table,
 )
 
-__all__ = ["CardPool", "part_sizes"]
+__all__ = ["CardPool"]
 
 _MIN_SIDE = 16
-
-
-def part_sizes(images_per_card: int) -> dict[PoolPart, int]:
-    """Number of images per card in each part: 70 %, then 70 % and 30 % of the rest, rounded down."""
-    network = 7 * images_per_card // 10
-    rest = images_per_card - network
-    return {"network": network, "a": 7 * rest // 10, "b": rest - 7 * rest // 10}
 
 
 class CardPool(ImageSource):
@@ -55,52 +50,29 @@ class CardPool(ImageSource):
 
     decks: tuple[str, ...]
 
-    def __init__(
-        self,
-        decks: Sequence[str],
-        concept_space: ConceptSpace | None,
-        *,
-        images_per_card: int,
-        image_height: int,
-        image_width: int,
-        seed: int,
-    ) -> None:
-        """Set up the pool.
+    concept_space: ConceptSpace = option(ALL, "the cards to show; all 52 if None")
+    images_per_card: int = option(
+        750,
+        "augmented images of each card, at least 4",
+        least=4,
+        words="4 or more, to fill all three pools",
+    )
+    image_height: int = option(274, "pixels", least=_MIN_SIDE, most=4096, unit="pixels")
+    image_width: int = option(174, "pixels", least=_MIN_SIDE, most=4096, unit="pixels")
+    seed: int = option(0, "another seed gives other augmentations", least=0)
 
-        Args:
-            decks: the decks' names, the standard one first.
-            concept_space: the cards to show; all 52 if None.
-            images_per_card: augmented images of each card, at least 4.
-            image_height: pixels.
-            image_width: pixels.
-            seed: another seed gives other augmentations.
-
-        Raises:
-            UserError: an option out of range, or a concept that is not a card.
-        """
-        if images_per_card < 4:
-            raise UserError(
-                f"images_per_card must be 4 or more, to fill all three pools; got {images_per_card}."
-            )
-        for option, side in (("image_height", image_height), ("image_width", image_width)):
-            if not _MIN_SIDE <= side <= 4096:
-                raise UserError(f"{option} must be between {_MIN_SIDE} and 4096 pixels; got {side}.")
-        if seed < 0:
-            raise UserError(f"seed must be 0 or more; got {seed}.")
-        self.concept_space = concept_space or CARD_SPACE
+    def __post_init__(self) -> None:
+        self.concept_space = self.concept_space or CARD_SPACE
         strangers = [card for card in self.concept_space.concepts if card not in CARDS]
         if strangers:
             raise UserError(
                 f"The image source {self.name} has no images of '{strangers[0]}'; it has the 52 cards, "
                 "named rank and suit ('10h', 'as')."
             )
-        self.decks = tuple(decks)
         self.variants = (*self.decks, *(ADVERSARIAL + deck for deck in self.decks))
         self.named_shifts = self._named_shifts()
-        self.shape = (image_height, image_width, 3)
-        self.images_per_card = images_per_card
-        self.seed = seed
-        self._sizes = part_sizes(images_per_card)
+        self.shape = (self.image_height, self.image_width, 3)
+        self._sizes = part_sizes(self.images_per_card)
         self._sprites: dict[tuple[str, str, bool], Sprite] = {}
 
     def _named_shifts(self) -> Mapping[str, str]:

@@ -11,8 +11,6 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.core.types import ConceptSpace
-
 from ...keyed_random import Dice
 from ..drawn_pool import DrawnPool
 from ..paint import (
@@ -43,26 +41,6 @@ class DrawnLeaves(DrawnPool):
     name = "drawn_leaves"
     version = "1"
     all_concepts = CROP_SPACE
-
-    def __init__(
-        self,
-        concept_space: ConceptSpace | None = None,
-        images_per_concept: int = 400,
-        image_size: int = 128,
-        seed: int = 0,
-    ) -> None:
-        """Set up the pool.
-
-        Args:
-            concept_space: the crops to show; all 38 and the background if None.
-            images_per_concept: at least 4.
-            image_size: height and width, pixels.
-            seed: another seed gives other leaves.
-
-        Raises:
-            UserError: an option out of range, or a concept that is not a crop.
-        """
-        super().__init__(concept_space, images_per_concept, image_size, seed)
 
     def draw(self, concept: str, size: int, dice: Dice) -> npt.NDArray[np.uint8]:
         picture = _table(size, dice)

@@ -13,10 +13,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from nsl_bench.core.errors import UserError, did_you_mean
-from nsl_bench.core.types import ConceptSpace, PoolPart
+from nsl_bench.core.types import PoolPart
 
 from ..class_folders import Layout, by_folders
-from ..image_folder import FolderPool, Grey
+from ..image_folder import FolderPool
 from .names import (
     BACKGROUND,
     CROP_SPACE,
@@ -89,29 +89,6 @@ class PlantFolder(FolderPool):
         "development of mobile disease diagnostics, arXiv:1511.08060, 2015 (if the folder is PlantVillage)."
     )
     all_concepts = CROP_SPACE
-
-    def __init__(
-        self,
-        path: Path,
-        concept_space: ConceptSpace | None = None,
-        image_size: int = 256,
-        grey: Grey = "refuse",
-        seed: int = 0,
-    ) -> None:
-        """Find the files; see `FolderPool`.
-
-        Args:
-            path: the folder.
-            concept_space: the crops to show; all in the folder if None.
-            image_size: height and width, pixels.
-            grey: ``"refuse"`` or ``"convert"`` grey pictures.
-            seed: determines which pictures go to which part.
-
-        Raises:
-            UserError: the folder does not exist, a class is unknown, empty or missing, or an option is out of
-                range.
-        """
-        super().__init__(path, concept_space, image_size, grey, seed)
 
     def files(self) -> Mapping[PoolPart, Mapping[str, Sequence[Path]]]:
         return by_folders(self.path, _LAYOUT, self.wanted, self.seed)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.core.types import ConceptSpace, PoolPart
+from nsl_bench.core.types import PoolPart
 
 from ...keyed_random import Dice
 from ..drawn_pool import DrawnPool
@@ -92,25 +92,7 @@ class DrawnRooms(DrawnPool):
     all_concepts = SCENE_SPACE
     segments = SEGMENTS
 
-    def __init__(
-        self,
-        concept_space: ConceptSpace | None = None,
-        images_per_concept: int = 250,
-        image_size: int = 128,
-        seed: int = 0,
-    ) -> None:
-        """Set up the pool.
-
-        Args:
-            concept_space: the scenes to show; all 67 if None.
-            images_per_concept: at least 4.
-            image_size: height and width, pixels.
-            seed: another seed gives other rooms.
-
-        Raises:
-            UserError: an option out of range, or a concept that is not a scene.
-        """
-        super().__init__(concept_space, images_per_concept, image_size, seed)
+    images_per_concept = 250
 
     def draw(self, concept: str, size: int, dice: Dice) -> npt.NDArray[np.uint8]:
         room = _room(ROOMS[concept], size, dice)

@@ -13,10 +13,10 @@ from pathlib import Path
 
 from nsl_bench.core.errors import UserError, did_you_mean, unknown
 from nsl_bench.core.files import read
-from nsl_bench.core.types import ConceptSpace, PoolPart
+from nsl_bench.core.types import PoolPart
 
 from ..class_folders import Layout, by_folders, class_roots, classes_in, divide, subfolders
-from ..image_folder import FolderPool, Grey
+from ..image_folder import FolderPool
 from .names import SCENE_SPACE, SCENES, SUPER_CLASS_OF
 
 __all__ = ["Mit67"]
@@ -37,28 +37,7 @@ class Mit67(FolderPool):
     citation = "A. Quattoni and A. Torralba: Recognizing Indoor Scenes, CVPR 2009 (if it is MIT Indoor 67)."
     all_concepts = SCENE_SPACE
 
-    def __init__(
-        self,
-        path: Path,
-        concept_space: ConceptSpace | None = None,
-        image_size: int = 224,
-        grey: Grey = "refuse",
-        seed: int = 0,
-    ) -> None:
-        """Find the files; see `FolderPool`.
-
-        Args:
-            path: the folder.
-            concept_space: the scenes to show; all in the folder if None.
-            image_size: height and width, pixels.
-            grey: ``"refuse"`` or ``"convert"`` grey pictures.
-            seed: determines which pictures go to which part.
-
-        Raises:
-            UserError: the folder does not exist, a scene is unknown, empty or missing, a list does not match,
-                or an option is out of range.
-        """
-        super().__init__(path, concept_space, image_size, grey, seed)
+    image_size = 224
 
     def files(self) -> Mapping[PoolPart, Mapping[str, Sequence[Path]]]:
         root = self._root()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from abc import abstractmethod
 from functools import cached_property
 from pathlib import Path
 from typing import Literal
@@ -12,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.core.errors import UserError
-from nsl_bench.core.source import ImageSource
+from nsl_bench.core.options import REQUIRED, option
+from nsl_bench.core.source import ALL, ImageSource
 from nsl_bench.core.types import ConceptSpace, PoolPart
 
 from .glyphs import DrawnLetters, EmnistLetters, Glyphs, MnistRanks, SklearnRanks
@@ -25,7 +27,7 @@ _MOST_RANKS = 10
 _RED = 5
 """Red has a fifth of white's green and blue."""
 
-_LEAST_IMAGES = 8
+_FILLED = "8 or more, to fill all three pools"
 
 _ALL: tuple[PoolPart, ...] = ("network", "a", "b")
 
@@ -38,8 +40,16 @@ class _Tinted(ImageSource):
 
     version = "1"
 
-    def __init__(self, concept_space: ConceptSpace | None, letters: Glyphs, ranks: Glyphs) -> None:
-        self.concept_space = concept_space or symbols(_MOST_RANKS)
+    concept_space: ConceptSpace = option(ALL, "suits and ranks to show; ranks 1 to 10 if None")
+    seed: int = option(0, "decides what is drawn, and which digit has which colour or pool", least=0)
+
+    @abstractmethod
+    def _drawn(self) -> tuple[Glyphs, Glyphs]:
+        """The letters and the digits."""
+
+    def __post_init__(self) -> None:
+        letters, ranks = self._drawn()
+        self.concept_space = self.concept_space or symbols(_MOST_RANKS)
         self.shape = (SIDE, SIDE, 3)
         self.named_shifts = {}
         for concept in self.concept_space.concepts:
@@ -102,14 +112,6 @@ class _Tinted(ImageSource):
         return self._hashes[1]
 
 
-def _checked(images_per_suit: int, images_per_rank: int, seed: int) -> None:
-    for name, value in (("images_per_suit", images_per_suit), ("images_per_rank", images_per_rank)):
-        if value < _LEAST_IMAGES:
-            raise UserError(f"{name} must be {_LEAST_IMAGES} or more, to fill all three pools; got {value}.")
-    if seed < 0:
-        raise UserError(f"seed must be 0 or more; got {seed}.")
-
-
 class DrawnSymbols(_Tinted):
     """Letters that the package draws in five fonts and many hands, and scikit-learn's digits.
 
@@ -119,28 +121,15 @@ class DrawnSymbols(_Tinted):
 
     name = "drawn_symbols"
 
-    def __init__(
-        self,
-        concept_space: ConceptSpace | None = None,
-        images_per_suit: int = 2000,
-        images_per_rank: int = 500,
-        seed: int = 0,
-    ) -> None:
-        """Set up the pool.
+    images_per_suit: int = option(
+        2000, "letters of each suit, at least 8", least=8, words=_FILLED, after="concept_space"
+    )
+    images_per_rank: int = option(
+        500, "digits of each rank in each colour, at least 8", least=8, words=_FILLED
+    )
 
-        Args:
-            concept_space: suits and ranks to show; ranks 1 to 10 if None.
-            images_per_suit: letters of each suit, at least 8.
-            images_per_rank: digits of each rank in each colour, at least 8.
-            seed: another seed gives other letters and other pools of digits.
-
-        Raises:
-            UserError: an option out of range, or a concept that is no suit or rank.
-        """
-        _checked(images_per_suit, images_per_rank, seed)
-        super().__init__(
-            concept_space, DrawnLetters(images_per_suit, seed), SklearnRanks(images_per_rank, seed)
-        )
+    def _drawn(self) -> tuple[Glyphs, Glyphs]:
+        return DrawnLetters(self.images_per_suit, self.seed), SklearnRanks(self.images_per_rank, self.seed)
 
 
 class Emnist(_Tinted):
@@ -152,30 +141,19 @@ class Emnist(_Tinted):
 
     name = "emnist"
 
-    def __init__(
-        self,
-        root: Path,
-        concept_space: ConceptSpace | None = None,
-        letters: Literal["letters", "balanced", "byclass", "bymerge", "drawn"] = "letters",
-        digits: Literal["mnist", "sklearn"] = "mnist",
-        seed: int = 0,
-    ) -> None:
-        """Find the files.
+    root: Path = option(
+        REQUIRED, "folder with ``EMNIST/raw`` and ``MNIST/raw``, or with the files themselves"
+    )
+    letters: Literal["letters", "balanced", "byclass", "bymerge", "drawn"] = option(
+        "letters", "EMNIST's split; ``drawn``: the letters of ``drawn_symbols``", after="concept_space"
+    )
+    digits: Literal["mnist", "sklearn"] = option("mnist", "``sklearn``: the digits of ``drawn_symbols``")
 
-        Args:
-            root: folder with ``EMNIST/raw`` and ``MNIST/raw``, or with the files themselves.
-            concept_space: suits and ranks to show; ranks 1 to 10 if None.
-            letters: EMNIST's split; ``"drawn"``: the letters of ``drawn_symbols``.
-            digits: ``"sklearn"``: the digits of ``drawn_symbols``.
-            seed: decides which digit has which colour, and what is drawn.
-
-        Raises:
-            UserError: missing or damaged files, or an option out of range.
-        """
-        _checked(_LEAST_IMAGES, _LEAST_IMAGES, seed)
-        root = Path(root)
-        super().__init__(
-            concept_space,
-            DrawnLetters(2000, seed) if letters == "drawn" else EmnistLetters(root, letters),
-            MnistRanks(root, seed) if digits == "mnist" else SklearnRanks(500, seed),
+    def _drawn(self) -> tuple[Glyphs, Glyphs]:
+        letters = (
+            DrawnLetters(2000, self.seed)
+            if self.letters == "drawn"
+            else EmnistLetters(self.root, self.letters)
         )
+        mnist = self.digits == "mnist"
+        return letters, MnistRanks(self.root, self.seed) if mnist else SklearnRanks(500, self.seed)
