@@ -142,7 +142,7 @@ class Network(HasOptions, ABC):
             UserError: the class has a constructor of its own, but does not state its options.
         """
         if declarations(type(self)) is None:
-            raise UserError(f"The network {self.name} has a constructor of its own, but no property options.")
+            raise UserError(f"The class of the network {self.name} must have a property options.")
         return self.option_values()
 
     @abstractmethod

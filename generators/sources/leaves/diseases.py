@@ -1,6 +1,6 @@
 """What diseases do to a drawn leaf: spots, blotches, mottle and mould, each with colours of its own.
 
-Each function changes a leaf's picture in place, inside the leaf's mask only.
+Each step changes a leaf's picture in place, inside the leaf's mask only.
 """
 
 from __future__ import annotations
@@ -115,156 +115,93 @@ class Canvas:
         lay(self.picture, mask, self.dice.around(colour, 10), strength)
 
 
-def _apple_scab(c: Canvas) -> None:
-    places = c.places(c.dice.whole(6, 13), 0.02)
-    c.spots(places, (0.03, 0.065), (1.3, (96, 104, 48), 2, 0.5), (1, (52, 54, 30), 2, 0.85), ragged=0.5)
+@dataclass(frozen=True)
+class _Spots:
+    """Spots of one kind.
+
+    Attributes:
+        count: the least and the greatest number.
+        radii: as in `Canvas.spots`, as are `rings`, `long` and `ragged`.
+        inside: least distance from the blade's edge, as a share of the size.
+        edge: greatest distance; 0: no limit.
+    """
+
+    count: tuple[int, int]
+    radii: tuple[float, float]
+    rings: tuple[tuple[float, _Colour, float, float], ...]
+    inside: float = 0
+    edge: float = 0
+    long: float = 1
+    ragged: float = 0.25
+
+    def __call__(self, canvas: Canvas) -> None:
+        n = canvas.dice.whole(*self.count)
+        places = canvas.edge_places(n, self.edge) if self.edge else canvas.places(n, self.inside)
+        canvas.spots(places, self.radii, *self.rings, long=self.long, ragged=self.ragged)
 
 
-def _black_rot(c: Canvas) -> None:
-    places = c.places(c.dice.whole(4, 10), 0.02)
-    c.spots(places, (0.025, 0.05), (1, (82, 38, 44), 0, 1), (0.72, (168, 128, 88), 0.5, 1), ragged=0.1)
+@dataclass(frozen=True)
+class _Mottle:
+    """Soft blotches; see `Canvas.mottle`."""
+
+    cells: int
+    colour: _Colour
+    threshold: float
+    strength: float
+    veins: bool = False
+
+    def __call__(self, canvas: Canvas) -> None:
+        canvas.mottle(self.cells, self.colour, self.threshold, self.strength, veins=self.veins)
 
 
-def _cedar_apple_rust(c: Canvas) -> None:
-    places = c.places(c.dice.whole(4, 11), 0.02)
-    c.spots(places, (0.022, 0.05), (1.25, (196, 66, 40), 0.6, 0.9), (0.9, (244, 170, 30), 0.5, 1), ragged=0.1)
-
-
-def _powdery_mildew(c: Canvas) -> None:
-    c.spots(c.places(c.dice.whole(5, 10)), (0.06, 0.13), (1, (226, 230, 222), 4, 0.75), ragged=0.4)
-    c.mottle(9, (222, 228, 218), 0.55, 0.55, veins=False)
-
-
-def _gray_leaf_spot(c: Canvas) -> None:
-    places = c.places(c.dice.whole(10, 22))
-    c.spots(
-        places, (0.009, 0.014), (1.3, (150, 134, 74), 0, 0.9), (1, (184, 170, 136), 0, 1), long=5, ragged=0.05
-    )
-
-
-def _common_rust(c: Canvas) -> None:
-    places = c.places(c.dice.whole(60, 140))
-    c.spots(places, (0.006, 0.014), (1.5, (190, 160, 70), 0, 0.6), (1, (140, 66, 26), 0, 1), long=1.6)
-
-
-def _northern_leaf_blight(c: Canvas) -> None:
-    places = c.places(c.dice.whole(1, 3), 0.05)
-    c.spots(
-        places,
-        (0.035, 0.055),
-        (1.15, (120, 108, 66), 0.8, 0.9),
-        (0.95, (176, 158, 118), 1, 1),
-        long=4.5,
-        ragged=0.12,
-    )
-
-
-def _black_measles(c: Canvas) -> None:
-    c.mottle(7, (206, 176, 66), 0.5, 0.8, veins=True)
-    c.mottle(7, (112, 46, 30), 0.58, 0.95, veins=True)
-
-
-def _leaf_blight(c: Canvas) -> None:
-    places = c.places(c.dice.whole(4, 8))
-    c.spots(places, (0.05, 0.1), (1.2, (168, 140, 60), 2, 0.7), (1, (74, 42, 30), 1, 0.95), ragged=0.6)
-
-
-def _citrus_greening(c: Canvas) -> None:
-    c.mottle(4, (206, 196, 72), 0.38, 0.85, veins=True)
-
-
-def _bacterial_spot(c: Canvas) -> None:
-    places = c.places(c.dice.whole(20, 45))
-    c.spots(places, (0.008, 0.02), (1.9, (176, 172, 66), 1, 0.6), (1, (46, 32, 24), 0, 1), ragged=0.5)
-
-
-def _early_blight(c: Canvas) -> None:
-    places = c.places(c.dice.whole(3, 7), 0.03)
-    c.spots(
-        places,
-        (0.045, 0.08),
-        (1.5, (196, 180, 60), 2, 0.65),
-        (1, (84, 54, 32), 0.4, 1),
-        (0.72, (134, 96, 60), 0, 1),
-        (0.5, (78, 48, 28), 0, 1),
-        (0.28, (140, 104, 66), 0, 1),
-        ragged=0.15,
-    )
-
-
-def _late_blight(c: Canvas) -> None:
-    places = c.edge_places(c.dice.whole(1, 3), 0.05)
-    c.spots(places, (0.14, 0.24), (1.15, (158, 168, 110), 3, 0.7), (1, (62, 54, 44), 3, 0.92), ragged=0.5)
-
-
-def _leaf_scorch(c: Canvas) -> None:
-    c.spots(c.places(c.dice.whole(25, 50)), (0.012, 0.03), (1, (108, 34, 52), 1, 0.9), ragged=0.5)
-    c.spots(c.edge_places(c.dice.whole(10, 18), 0.05), (0.03, 0.06), (1, (120, 62, 40), 1.5, 0.9), ragged=0.5)
-
-
-def _leaf_mold(c: Canvas) -> None:
-    places = c.places(c.dice.whole(6, 11))
-    c.spots(places, (0.04, 0.085), (1, (196, 192, 82), 4, 0.85), (0.55, (132, 122, 64), 3, 0.7), ragged=0.3)
-
-
-def _septoria_leaf_spot(c: Canvas) -> None:
-    places = c.places(c.dice.whole(28, 55))
-    c.spots(places, (0.011, 0.021), (1.1, (52, 40, 30), 0, 1), (0.65, (190, 180, 160), 0, 1), ragged=0.12)
-
-
-def _spider_mites(c: Canvas) -> None:
-    c.mottle(5, (160, 150, 90), 0.45, 0.4, veins=False)
-    c.spots(c.places(c.dice.whole(220, 420)), (0.003, 0.006), (1, (222, 216, 160), 0, 0.9))
-
-
-def _target_spot(c: Canvas) -> None:
-    places = c.places(c.dice.whole(9, 18), 0.02)
-    c.spots(
-        places,
-        (0.02, 0.04),
-        (1, (150, 108, 72), 0.4, 0.95),
-        (0.6, (196, 160, 118), 0, 1),
-        (0.25, (92, 56, 36), 0, 1),
-        ragged=0.2,
-    )
-
-
-def _yellow_leaf_curl_virus(c: Canvas) -> None:
-    places = c.edge_places(c.dice.whole(30, 45), 0.06)
-    c.spots(places, (0.03, 0.06), (1, (216, 208, 84), 3, 0.85))
-    c.mottle(6, (206, 204, 90), 0.5, 0.6, veins=True)
-
-
-def _mosaic_virus(c: Canvas) -> None:
-    c.mottle(13, (166, 186, 96), 0.52, 0.9, veins=False)
-    c.mottle(11, (40, 76, 40), 0.6, 0.8, veins=False)
-
-
-def _healthy(c: Canvas) -> None:
-    """A healthy leaf stays as it is."""
-
-
-DISEASED: Mapping[str, Callable[[Canvas], None]] = {
-    "healthy": _healthy,
-    "apple_scab": _apple_scab,
-    "black_rot": _black_rot,
-    "cedar_apple_rust": _cedar_apple_rust,
-    "powdery_mildew": _powdery_mildew,
-    "gray_leaf_spot": _gray_leaf_spot,
-    "common_rust": _common_rust,
-    "northern_leaf_blight": _northern_leaf_blight,
-    "black_measles": _black_measles,
-    "leaf_blight": _leaf_blight,
-    "citrus_greening": _citrus_greening,
-    "bacterial_spot": _bacterial_spot,
-    "early_blight": _early_blight,
-    "late_blight": _late_blight,
-    "leaf_scorch": _leaf_scorch,
-    "leaf_mold": _leaf_mold,
-    "septoria_leaf_spot": _septoria_leaf_spot,
-    "spider_mites": _spider_mites,
-    "target_spot": _target_spot,
-    "yellow_leaf_curl_virus": _yellow_leaf_curl_virus,
-    "mosaic_virus": _mosaic_virus,
+# fmt: off
+DISEASED: Mapping[str, tuple[Callable[[Canvas], None], ...]] = {
+    "healthy": (),
+    "apple_scab": (_Spots((6, 13), (0.03, 0.065), (
+        (1.3, (96, 104, 48), 2, 0.5), (1, (52, 54, 30), 2, 0.85)), inside=0.02, ragged=0.5),),
+    "black_rot": (_Spots((4, 10), (0.025, 0.05), (
+        (1, (82, 38, 44), 0, 1), (0.72, (168, 128, 88), 0.5, 1)), inside=0.02, ragged=0.1),),
+    "cedar_apple_rust": (_Spots((4, 11), (0.022, 0.05), (
+        (1.25, (196, 66, 40), 0.6, 0.9), (0.9, (244, 170, 30), 0.5, 1)), inside=0.02, ragged=0.1),),
+    "powdery_mildew": (
+        _Spots((5, 10), (0.06, 0.13), ((1, (226, 230, 222), 4, 0.75),), ragged=0.4),
+        _Mottle(9, (222, 228, 218), 0.55, 0.55)),
+    "gray_leaf_spot": (_Spots((10, 22), (0.009, 0.014), (
+        (1.3, (150, 134, 74), 0, 0.9), (1, (184, 170, 136), 0, 1)), long=5, ragged=0.05),),
+    "common_rust": (_Spots((60, 140), (0.006, 0.014), (
+        (1.5, (190, 160, 70), 0, 0.6), (1, (140, 66, 26), 0, 1)), long=1.6),),
+    "northern_leaf_blight": (_Spots((1, 3), (0.035, 0.055), (
+        (1.15, (120, 108, 66), 0.8, 0.9), (0.95, (176, 158, 118), 1, 1)),
+        inside=0.05, long=4.5, ragged=0.12),),
+    "black_measles": (
+        _Mottle(7, (206, 176, 66), 0.5, 0.8, True), _Mottle(7, (112, 46, 30), 0.58, 0.95, True)),
+    "leaf_blight": (_Spots((4, 8), (0.05, 0.1), (
+        (1.2, (168, 140, 60), 2, 0.7), (1, (74, 42, 30), 1, 0.95)), ragged=0.6),),
+    "citrus_greening": (_Mottle(4, (206, 196, 72), 0.38, 0.85, True),),
+    "bacterial_spot": (_Spots((20, 45), (0.008, 0.02), (
+        (1.9, (176, 172, 66), 1, 0.6), (1, (46, 32, 24), 0, 1)), ragged=0.5),),
+    "early_blight": (_Spots((3, 7), (0.045, 0.08), (
+        (1.5, (196, 180, 60), 2, 0.65), (1, (84, 54, 32), 0.4, 1), (0.72, (134, 96, 60), 0, 1),
+        (0.5, (78, 48, 28), 0, 1), (0.28, (140, 104, 66), 0, 1)), inside=0.03, ragged=0.15),),
+    "late_blight": (_Spots((1, 3), (0.14, 0.24), (
+        (1.15, (158, 168, 110), 3, 0.7), (1, (62, 54, 44), 3, 0.92)), edge=0.05, ragged=0.5),),
+    "leaf_scorch": (
+        _Spots((25, 50), (0.012, 0.03), ((1, (108, 34, 52), 1, 0.9),), ragged=0.5),
+        _Spots((10, 18), (0.03, 0.06), ((1, (120, 62, 40), 1.5, 0.9),), edge=0.05, ragged=0.5)),
+    "leaf_mold": (_Spots((6, 11), (0.04, 0.085), (
+        (1, (196, 192, 82), 4, 0.85), (0.55, (132, 122, 64), 3, 0.7)), ragged=0.3),),
+    "septoria_leaf_spot": (_Spots((28, 55), (0.011, 0.021), (
+        (1.1, (52, 40, 30), 0, 1), (0.65, (190, 180, 160), 0, 1)), ragged=0.12),),
+    "spider_mites": (
+        _Mottle(5, (160, 150, 90), 0.45, 0.4),
+        _Spots((220, 420), (0.003, 0.006), ((1, (222, 216, 160), 0, 0.9),))),
+    "target_spot": (_Spots((9, 18), (0.02, 0.04), (
+        (1, (150, 108, 72), 0.4, 0.95), (0.6, (196, 160, 118), 0, 1), (0.25, (92, 56, 36), 0, 1)),
+        inside=0.02, ragged=0.2),),
+    "yellow_leaf_curl_virus": (
+        _Spots((30, 45), (0.03, 0.06), ((1, (216, 208, 84), 3, 0.85),), edge=0.06),
+        _Mottle(6, (206, 204, 90), 0.5, 0.6, True)),
+    "mosaic_virus": (_Mottle(13, (166, 186, 96), 0.52, 0.9), _Mottle(11, (40, 76, 40), 0.6, 0.8)),
 }
-"""Disease to what it does to a leaf."""
+# fmt: on
+"""Disease to what it does to a leaf, one after the other."""

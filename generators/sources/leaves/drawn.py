@@ -84,7 +84,9 @@ def _lay_leaf(picture: Picture, leaf: Leaf, disease: str, dice: Dice) -> None:
     _shadow(picture, np.maximum(blade, stalks), dice)
     lay(picture, stalks, dice.around(leaf.vein, 14))
     green = _green(size, leaf, blade, veins, dice)
-    DISEASED[disease](Canvas(green, blade, veins, turn, dice))
+    canvas = Canvas(green, blade, veins, turn, dice)
+    for step in DISEASED[disease]:
+        step(canvas)
     lay(picture, blade, green)
 
 
