@@ -60,6 +60,7 @@ class GaussianBlur(PixelShift):
     def apply(self, images: npt.NDArray[np.uint8], indices: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
         import cv2
 
+        assert self.sigma is not None
         window = (self.kernel, self.kernel)
         result = np.empty(images.shape, np.uint8)
         for k, image in enumerate(images):

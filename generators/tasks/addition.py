@@ -93,7 +93,6 @@ class Addition(Benchmark):
     labels = LabelSpace(DIGITS.concepts, tuple(f"sum({digit})" for digit in DIGITS.concepts))
     slots = ("first", "second")
     concept_space = DIGITS
-    metadata: Mapping[str, str] = MappingProxyType({})
     background = _BACKGROUND
     bias = _BIAS
     true_rule = _TRUE_RULE

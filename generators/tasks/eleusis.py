@@ -94,7 +94,6 @@ class Eleusis(Benchmark):
     description = "Two cards fulfil a hidden rule on their suits and ranks, or violate it."
     labels = LabelSpace(("violated", "fulfilled"), (None, "fulfilled"))
     slots = ("suit_0", "rank_0", "suit_1", "rank_1")
-    metadata: Mapping[str, str] = MappingProxyType({})
     bias = _BIAS
     sizes: Mapping[str, int] = MappingProxyType({"small": 1000, "large": 10_000})
     test_size = 1000

@@ -8,7 +8,6 @@ from __future__ import annotations
 import csv
 from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -73,9 +72,7 @@ class FollowSuit(Benchmark):
     name = "follow_suit"
     version = "1.0.0"
     description = "Each player plays a card; the highest card of the first player's suit wins."
-    metadata: Mapping[str, str] = MappingProxyType({})
     sources = ("drawn_decks", "decks")
-    named_shifts: Mapping[str, str] = MappingProxyType({})
 
     players: int = option(
         4,

@@ -44,7 +44,6 @@ class IndoorScene(Benchmark):
     description = "Which of five kinds of place does a picture of an indoor scene show?"
     labels = LabelSpace(SUPER_CLASSES, tuple(f"label({i})" for i in range(len(SUPER_CLASSES))))
     slots = ("image",)
-    metadata: Mapping[str, str] = MappingProxyType({})
     background = ""
     bias = _BIAS
     repeats = 1

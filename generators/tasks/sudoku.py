@@ -81,7 +81,6 @@ class Sudoku(Benchmark):
     name = "sudoku"
     version = "1.0.0"
     description = "A partly filled Sudoku grid of handwritten digits is valid or breaks a rule."
-    metadata: Mapping[str, str] = MappingProxyType({})
     sources = ("sklearn_digits", "mnist")
     named_shifts: Mapping[str, str] = MappingProxyType({"rotate90": "rotate:90"})
 

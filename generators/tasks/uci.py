@@ -50,7 +50,6 @@ class Uci(Benchmark):
     version = "1.0.0"
     description = "A row of a UCI table, as images of its bits, is of the most frequent class or not."
     concept_space = ConceptSpace("digit", ("0", "1"))
-    metadata: Mapping[str, str] = MappingProxyType({})
     sources = ("sklearn_digits", "mnist")
     named_shifts: Mapping[str, str] = MappingProxyType({"rotate90": "rotate:90"})
     own_tests = True

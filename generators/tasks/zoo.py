@@ -52,7 +52,6 @@ class Zoo(Benchmark):
     description = "Which class does an animal belong to, given images of digits for its features?"
     labels = LabelSpace(CLASSES, tuple(f"class({kind})" for kind in CLASSES))
     concept_space = _DIGITS
-    metadata: Mapping[str, str] = MappingProxyType({})
     true_rule = ""
     repeats = FOLDS
     sources = ("sklearn_digits", "mnist")

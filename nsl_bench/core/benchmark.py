@@ -104,7 +104,7 @@ class Benchmark(HasOptions, ABC):
     labels: LabelSpace
     slots: tuple[str, ...]
     concept_space: ConceptSpace
-    metadata: Mapping[str, str]
+    metadata: Mapping[str, str] = MappingProxyType({})
     background: str
     bias: str
     true_rule: str
@@ -114,7 +114,7 @@ class Benchmark(HasOptions, ABC):
     own_tests: bool = False
     repeats: int = 5
     sources: tuple[str, ...]
-    named_shifts: Mapping[str, str]
+    named_shifts: Mapping[str, str] = MappingProxyType({})
     about: str = ""
     sequential: bool = False
     family: Family | None = None
