@@ -20,15 +20,7 @@ from nsl_bench.core.options import option
 from nsl_bench.core.seeding import generator
 from nsl_bench.core.types import BLANK, ConceptSpace, LabelSpace, Part, Split
 
-from ..sources.leaves.names import (
-    BACKGROUND,
-    CROP_SPACE,
-    CROPS,
-    DISEASE_OF,
-    DISEASES,
-    SPECIES,
-    SPECIES_OF,
-)
+from ..sources.leaves.names import BACKGROUND, CROP_SPACE, CROPS, DISEASE_OF, DISEASES, SPECIES, SPECIES_OF
 
 __all__ = ["CropYield"]
 

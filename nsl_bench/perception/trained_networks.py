@@ -29,14 +29,7 @@ from nsl_bench.core.types import PoolPart
 from nsl_bench.data.images import chunks, render
 from nsl_bench.perception import training
 from nsl_bench.perception.figures import sample
-from nsl_bench.perception.network import (
-    Network,
-    Renderer,
-    Segmentation,
-    Validation,
-    header_of,
-    is_ours,
-)
+from nsl_bench.perception.network import Network, Renderer, Segmentation, Validation, header_of, is_ours
 from nsl_bench.perception.networks.meta_network import MetaNetwork
 
 __all__ = [

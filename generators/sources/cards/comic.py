@@ -11,19 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from .glyphs import PIPS, index, suit
-from .ink import (
-    Canvas,
-    Colour,
-    Shape,
-    arc,
-    bezier,
-    ellipse,
-    mirrored,
-    placed,
-    polygon,
-    rounded_box,
-    stroke,
-)
+from .ink import Canvas, Colour, Shape, arc, bezier, ellipse, mirrored, placed, polygon, rounded_box, stroke
 from .names import COURTS, split_name
 
 __all__ = ["EDGE", "draw"]

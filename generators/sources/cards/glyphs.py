@@ -8,16 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from .ink import (
-    Shape,
-    arc,
-    bezier,
-    ellipse,
-    mirrored,
-    placed,
-    polygon,
-    stroke,
-)
+from .ink import Shape, arc, bezier, ellipse, mirrored, placed, polygon, stroke
 
 __all__ = ["PIPS", "index", "suit"]
 

@@ -8,19 +8,7 @@ a flat cap and a bow tie.
 from __future__ import annotations
 
 from .glyphs import PIPS, index, suit
-from .ink import (
-    Canvas,
-    Colour,
-    Shape,
-    arc,
-    bezier,
-    ellipse,
-    mirrored,
-    placed,
-    polygon,
-    rounded_box,
-    stroke,
-)
+from .ink import Canvas, Colour, Shape, arc, bezier, ellipse, mirrored, placed, polygon, rounded_box, stroke
 from .names import COURTS, split_name
 
 __all__ = ["EDGE", "draw"]

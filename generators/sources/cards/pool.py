@@ -26,15 +26,7 @@ from ...keyed_random import uniforms
 from ..drawn_pool import part_sizes
 from .augment import draw_augmentation
 from .names import ADVERSARIAL, CARD_SPACE, CARDS
-from .table import (
-    CARD_SHARE,
-    RATIO,
-    SMALL_SHARE,
-    Sprite,
-    lay,
-    on_plain_table,
-    strewn_table,
-)
+from .table import CARD_SHARE, RATIO, SMALL_SHARE, Sprite, lay, on_plain_table, strewn_table
 
 __all__ = ["CardPool"]
 

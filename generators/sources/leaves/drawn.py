@@ -13,18 +13,7 @@ import numpy.typing as npt
 
 from ...keyed_random import Dice
 from ..drawn_pool import DrawnPool
-from ..paint import (
-    Mask,
-    Picture,
-    Points,
-    blotches,
-    finish,
-    lay,
-    lines,
-    mask_of,
-    moved,
-    soften,
-)
+from ..paint import Mask, Picture, Points, blotches, finish, lay, lines, mask_of, moved, soften
 from .diseases import DISEASED, Canvas
 from .names import BACKGROUND, CROP_SPACE, DISEASE_OF, SPECIES_OF
 from .shapes import LEAVES, Leaf

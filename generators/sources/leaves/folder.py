@@ -17,14 +17,7 @@ from nsl_bench.core.types import PoolPart
 
 from ..class_folders import Layout, by_folders
 from ..image_folder import FolderPool
-from .names import (
-    BACKGROUND,
-    CROP_SPACE,
-    CROPS,
-    DISEASE_OF,
-    SPECIES,
-    SPECIES_OF,
-)
+from .names import BACKGROUND, CROP_SPACE, CROPS, DISEASE_OF, SPECIES, SPECIES_OF
 
 __all__ = ["PlantFolder", "crop_of"]
 
