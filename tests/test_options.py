@@ -12,17 +12,17 @@ import pytest
 
 from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
-from nsl_bench.core.options import Declaration, HasOptions, choices_of, declarations, option
+from nsl_bench.core.options import REQUIRED, HasOptions, Option, choices_of, option, options_of
 
 
-def excluded(one: Declaration) -> Iterator[object]:
+def excluded(one: Option) -> Iterator[object]:
     """Values that a declaration excludes: beyond its bounds, and of other types."""
-    said, choices = one.option, choices_of(one.hint)
+    choices = choices_of(one.hint)
     if not registry._is_written(one.hint):
         return
     yield object()
     small = 1 if float not in choices else 1e-6
-    for bound, beyond in ((said.least, -small), (said.most, small), (said.above, 0), (said.below, 0)):
+    for bound, beyond in ((one.least, -small), (one.most, small), (one.above, 0), (one.below, 0)):
         if bound is not None:
             yield bound + beyond
     if str not in choices and Path not in choices:
@@ -35,15 +35,16 @@ DECLARED = [
     (kind, name)
     for kind in registry.KINDS
     for name in registry.names(kind)
-    if declarations(registry.factory(kind, name))
+    if options_of(registry.factory(kind, name))
 ]
 
 
 @pytest.mark.parametrize(("kind", "name"), DECLARED)
 def test_what_a_declaration_excludes_is_one_sentence(kind: registry.Kind, name: str) -> None:
     make = registry.factory(kind, name)
-    declared = declarations(make) or {}
-    needed = {key: "there" for key, one in declared.items() if one.option.default is inspect.Parameter.empty}
+    declared = options_of(make) or {}
+    right = {int: 3, float: 30.0}
+    needed = {key: right.get(one.hint, "x") for key, one in declared.items() if one.default is REQUIRED}
     for key, one in declared.items():
         for value in excluded(one):
             with pytest.raises(UserError, match=rf"^\w+: {key} must be .+; got .+\.$"):

@@ -24,9 +24,9 @@ class Rotate(PixelShift):
     name = "rotate"
     degrees: float = option(
         REQUIRED,
-        "any number that is no multiple of 360",
+        "any number except multiples of 360",
         test=lambda degrees: degrees % 360 != 0,
-        words="a number of degrees that is no multiple of 360, e.g. rotate:90",
+        words="a number of degrees, not a multiple of 360, e.g. rotate:90",
     )
 
     def __post_init__(self) -> None:

@@ -148,7 +148,7 @@ def _squares(side: int) -> Callable[..., Sudoku]:
     Args:
         knowledge: ``"grid"``: cells are named and their row, column and block are known; ``"reduced"``:
             cells have coordinates, and only integer division is known.
-        folds: number of folds of a cross-validation; each train split then has a test set of its own. By
+        folds: number of folds of a cross-validation; each train split then has its own test set. By
             default train sets are generated one by one and share a test set.
         fold: with `folds`: use this fold, counted from 1, as the test set of all train splits.
         grids: with `folds`: number of grids in all of them.

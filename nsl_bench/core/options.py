@@ -29,13 +29,13 @@ from nsl_bench.core.errors import UserError, did_you_mean
 
 __all__ = [
     "REQUIRED",
-    "Declaration",
     "HasOptions",
     "Option",
     "checked_arguments",
     "choices_of",
-    "declarations",
+    "kind_of",
     "option",
+    "options_of",
 ]
 
 P = ParamSpec("P")
@@ -49,7 +49,7 @@ REQUIRED: Any = inspect.Parameter.empty
 
 @dataclass(frozen=True)
 class Option:
-    """What an option means, and which values of its type are right.
+    """What an option means, and which of its values are right.
 
     Attributes:
         meaning: for the documentation, without the full stop.
@@ -62,6 +62,7 @@ class Option:
         default: the value if none is given, which is right whatever it is.
         after: the option behind which a spec gives this one by position; by default it comes before those of
             base classes, behind the class's own ones above it.
+        name, hint: of the field; known once its class is made.
     """
 
     meaning: str = ""
@@ -75,6 +76,8 @@ class Option:
     later: bool = False
     default: Any = REQUIRED
     after: str = ""
+    name: str = ""
+    hint: Any = None
 
     def allows(self, value: Any) -> bool:
         """Whether a value of the right type is right."""
@@ -100,26 +103,6 @@ class Option:
         }
         return " and ".join(words for words, bound in sides.items() if bound is not None)
 
-
-def option(default: T, meaning: str = "", **more: Any) -> T:
-    """Declare an option in the body of a class, with a default, its meaning and what else `Option` says."""
-    return cast(T, Option(meaning, default=default, **more))
-
-
-@dataclass(frozen=True)
-class Declaration:
-    """A declared option.
-
-    Attributes:
-        name: of the option.
-        hint: its type.
-        option: its meaning, its right values and its default.
-    """
-
-    name: str
-    hint: Any
-    option: Option
-
     def checked(self, value: Any, owner: str = "") -> Any:
         """The value as a plain Python value. NumPy's scalars count as numbers, texts as paths.
 
@@ -132,25 +115,30 @@ class Declaration:
         """
         if type(value).__module__ == "numpy" and getattr(value, "ndim", None) == 0:
             value = value.item()
-        if value is self.option.default:
+        if value is self.default:
             return value
         choices = choices_of(self.hint)
         if isinstance(value, str) and Path in choices and str not in choices:
             value = Path(value)
         of_type = any(_is_a(value, choice) for choice in choices)
-        if of_type and (value is None or self.option.allows(value)):
+        if of_type and (value is None or self.allows(value)):
             return value
-        bounds = self.option.bounds
+        bounds = self.bounds
         if not of_type:
-            kind = " or ".join(_kind(choice) for choice in choices if choice is not type(None))
+            kind = " or ".join(kind_of(choice) for choice in choices if choice is not type(None))
             bounds = " ".join(filter(None, (kind, "of" if bounds[:1].isdecimal() else "", bounds)))
-        raise UserError(f"{owner}{self.name} must be {self.option.words or bounds}; got {quoted(value)}.")
+        raise UserError(f"{owner}{self.name} must be {self.words or bounds}; got {quoted(value)}.")
+
+
+def option(default: T, meaning: str = "", **more: Any) -> T:
+    """Declare an option in the body of a class, with a default, its meaning and what else `Option` says."""
+    return cast(T, Option(meaning, default=default, **more))
 
 
 _KINDS = {int: "a whole number", float: "a number", bool: "true or false", str: "a string", Path: "a path"}
 
 
-def _kind(hint: Any) -> str:
+def kind_of(hint: Any) -> str:
     """A type in words, behind "must be"."""
     if typing.get_origin(hint) is Literal:
         return f"one of {', '.join(map(str, typing.get_args(hint)))}"
@@ -177,9 +165,13 @@ class HasOptions:
 
     A plain attribute with the name of a base's option is another default. A class may have a plain
     constructor instead, and then checks its arguments itself.
+
+    Attributes:
+        offered: names of the only options that a class with other defaults offers, in their order.
     """
 
-    _declared: ClassVar[Mapping[str, Declaration]] = {}
+    offered: ClassVar[tuple[str, ...]]
+    _declared: ClassVar[Mapping[str, Option]] = {}
     __signature__: ClassVar[inspect.Signature]
 
     def __init_subclass__(cls, **more: Any) -> None:
@@ -210,9 +202,9 @@ class HasOptions:
     def option_values(self) -> dict[str, Any]:
         """The values of the options, by which the part is known."""
         return {
-            one.name: getattr(self, one.name)
-            for one in self._declared.values()
-            if not (one.option.later and getattr(self, one.name) == one.option.default)
+            name: getattr(self, name)
+            for name, one in self._declared.items()
+            if not (one.later and getattr(self, name) == one.default)
         }
 
     def spec_with(self, **changed: Any) -> str:
@@ -225,22 +217,22 @@ class HasOptions:
         words = [
             f"{name}={value:.10g}" if isinstance(value, float) else f"{name}={value}"
             for name, value in given.items()
-            if value != self._declared[name].option.default
+            if value != self._declared[name].default
         ]
         name: str = getattr(type(self), "name", "")
         return f"{name}:{','.join(words)}" if words else name
 
 
-def declarations(make: Any) -> Mapping[str, Declaration] | None:
+def options_of(make: Any) -> Mapping[str, Option] | None:
     """The options that a class declares; None if it, or the function, has none but in its signature."""
     if isinstance(make, type) and issubclass(make, HasOptions) and make.__init__ is HasOptions.__init__:
         return make._declared
     return None
 
 
-def _declared_by(cls: type[HasOptions]) -> dict[str, Declaration]:
+def _declared_by(cls: type[HasOptions]) -> dict[str, Option]:
     """The options of a class in their order, its bases' among them; its attributes become plain defaults."""
-    found: dict[str, Declaration] = {}
+    found: dict[str, Option] = {}
     for base in reversed(cls.__bases__):
         found.update(getattr(base, "_declared", {}))
     at = 0
@@ -251,33 +243,32 @@ def _declared_by(cls: type[HasOptions]) -> dict[str, Declaration]:
             found.pop(name, None)
             at = list(found).index(value.after) + 1 if value.after else before
             items = list(found.items())
-            found = dict([*items[:at], (name, Declaration(name, hint, value)), *items[at:]])
+            found = dict([*items[:at], (name, replace(value, name=name, hint=hint)), *items[at:]])
             at += 1
             if value.default is REQUIRED:
                 delattr(cls, name)
             else:
                 setattr(cls, name, value.default)
         elif name in found:
-            other = replace(found[name].option, default=value)
-            found[name] = replace(found[name], option=other)
-    return found
+            found[name] = replace(found[name], default=value)
+    return {name: found[name] for name in cls.offered} if "offered" in vars(cls) else found
 
 
-def _signature(declared: Mapping[str, Declaration]) -> inspect.Signature:
+def _signature(declared: Mapping[str, Option]) -> inspect.Signature:
     by_name = inspect.Parameter.POSITIONAL_OR_KEYWORD
     return inspect.Signature(
         [
-            inspect.Parameter(name, by_name, default=one.option.default, annotation=one.hint)
+            inspect.Parameter(name, by_name, default=one.default, annotation=one.hint)
             for name, one in declared.items()
         ]
     )
 
 
-def _documented(doc: str | None, declared: Mapping[str, Declaration]) -> str | None:
+def _documented(doc: str | None, declared: Mapping[str, Option]) -> str | None:
     """A class's docstring with a section of its options."""
     if doc is None or not declared:
         return doc
-    said = [f"{name}: {one.option.meaning}." for name, one in declared.items()]
+    said = [f"{name}: {one.meaning}." for name, one in declared.items()]
     entries = [
         textwrap.fill(text, 110, initial_indent="    ", subsequent_indent=" " * 8, break_on_hyphens=False)
         for text in said
@@ -292,14 +283,14 @@ def checked_arguments(function: Callable[P, R]) -> Callable[P, R]:
     signature = inspect.signature(function)
 
     @functools.cache
-    def declared() -> dict[str, Declaration]:
+    def declared() -> dict[str, Option]:
         scope = vars(sys.modules[function.__module__])
         found = {}
         for name, parameter in signature.parameters.items():
             hint = eval(parameter.annotation, scope)
             said = next(iter(getattr(hint, "__metadata__", ())), Option())
             plain = typing.get_args(hint)[0] if hasattr(hint, "__metadata__") else hint
-            found[name] = Declaration(name, plain, replace(said, default=parameter.default))
+            found[name] = replace(said, name=name, hint=plain, default=parameter.default)
         return found
 
     @functools.wraps(function)

@@ -35,7 +35,7 @@ from typing import Any, Literal
 
 from nsl_bench.core.errors import UserError, did_you_mean, named, unknown
 from nsl_bench.core.imported import ENVIRONMENT, from_code, split_code
-from nsl_bench.core.options import choices_of, declarations
+from nsl_bench.core.options import choices_of, kind_of, options_of
 
 __all__ = [
     "ENVIRONMENT",
@@ -299,7 +299,7 @@ def _no_version(kind: Kind, name: str, current: str | None) -> UserError:
 
 def _hints(make: Any, parameters: Mapping[str, inspect.Parameter]) -> dict[str, Any]:
     """The type of each parameter: as declared, else its annotation, else that of its default, else `str`."""
-    declared = declarations(make)
+    declared = options_of(make)
     if declared is not None:
         return {name: one.hint for name, one in declared.items()}
     try:
@@ -323,6 +323,9 @@ def _is_written(hint: Any) -> bool:
     )
 
 
+_TRUTH = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+
+
 def _convert(value: str, hint: Any, where: str) -> Any:
     choices = choices_of(hint)
     if value.lower() == "none" and type(None) in choices:
@@ -331,21 +334,11 @@ def _convert(value: str, hint: Any, where: str) -> Any:
     for choice in others:
         with contextlib.suppress(UserError):
             return _convert(value, choice, where)
-    if typing.get_origin(hint) is Literal:
-        options = typing.get_args(hint)
-        if value not in options:
-            raise UserError(
-                f"In {where}: the value must be one of {', '.join(map(str, options))}; got '{value}'."
-            )
-        return value
-    if hint is bool:
-        if value.lower() not in ("true", "false", "1", "0", "yes", "no"):
-            raise UserError(f"In {where}: the value must be true or false; got '{value}'.")
-        return value.lower() in ("true", "1", "yes")
-    if hint in (int, float):
-        try:
-            return hint(value)
-        except ValueError:
-            word = "a whole number" if hint is int else "a number"
-            raise UserError(f"In {where}: the value must be {word}; got '{value}'.") from None
-    return Path(value) if hint is Path else value
+    try:
+        if typing.get_origin(hint) is Literal:
+            return {str(one): one for one in typing.get_args(hint)}[value]
+        if hint is bool:
+            return _TRUTH[value.lower()]
+        return hint(value) if hint in (int, float, Path) else value
+    except (KeyError, ValueError):
+        raise UserError(f"In {where}: the value must be {kind_of(hint)}; got '{value}'.") from None

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from nsl_bench.core import cache
 from nsl_bench.core.errors import UserError
-from nsl_bench.core.options import HasOptions, declarations, option
+from nsl_bench.core.options import HasOptions, option, options_of
 
 __all__ = [
     "Network",
@@ -141,7 +141,7 @@ class Network(HasOptions, ABC):
         Raises:
             UserError: the class has a constructor of its own, but does not state its options.
         """
-        if declarations(type(self)) is None:
+        if options_of(type(self)) is None:
             raise UserError(f"The class of the network {self.name} must have a property options.")
         return self.option_values()
 

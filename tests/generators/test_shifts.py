@@ -106,7 +106,7 @@ class TestAngles:
 
     @pytest.mark.parametrize("degrees", [0.0, 360.0, -720.0])
     def test_no_turn(self, degrees: float) -> None:
-        with pytest.raises(UserError, match="must be a number of degrees that is no multiple of 360"):
+        with pytest.raises(UserError, match="must be a number of degrees, not a multiple of 360"):
             Rotate(degrees)
 
     @pytest.mark.parametrize("channels", [1, 3])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from nsl_bench.core.options import declarations, option
+from nsl_bench.core.options import option, options_of
 from nsl_bench.perception.networks.meta_network import MetaNetwork
 from nsl_bench.perception.networks.softmax import SoftmaxCNN
 from nsl_bench.perception.training import PRECISION, Precision
@@ -31,6 +31,6 @@ class OfSoftmaxCNNs(MetaNetwork):
 
     def _member(self, seed: int) -> SoftmaxCNN:
         """A Softmax CNN with this network's options and a seed of its own."""
-        of_members = declarations(SoftmaxCNN) or {}
+        of_members = options_of(SoftmaxCNN) or {}
         shared: dict[str, Any] = {n: value for n, value in self.option_values().items() if n in of_members}
         return SoftmaxCNN(**{**shared, "seed": seed})
