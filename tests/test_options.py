@@ -13,6 +13,7 @@ import pytest
 from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.options import REQUIRED, HasOptions, Option, choices_of, option, options_of
+from nsl_bench.core.shift import PixelShift
 
 
 def excluded(one: Option) -> Iterator[object]:
@@ -80,6 +81,19 @@ class Plain(Base):
 
     def __init__(self, depth: int = 3) -> None:
         super().__init__(depth)
+
+
+class Negative(PixelShift):
+    """A shift without options."""
+
+    spec = "negative"
+
+    def apply(self, images, indices):
+        return 255 - images
+
+
+def test_a_class_without_options_stays_as_it_is() -> None:
+    assert Negative().spec == "negative" and Negative().option_values() == {} and options_of(Negative) == {}
 
 
 def test_a_class_gets_its_constructor_and_its_docstring() -> None:

@@ -47,7 +47,8 @@ class Shift(HasOptions, ABC):
 
     def __post_init__(self) -> None:
         values = [f"{v:.10g}" if isinstance(v, float) else str(v) for v in self.option_values().values()]
-        self.spec = f"{getattr(self, 'name', '')}:{','.join(values)}"
+        if values:
+            self.spec = f"{getattr(self, 'name', '')}:{','.join(values)}"
 
     @abstractmethod
     def render(
