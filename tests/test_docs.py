@@ -52,16 +52,15 @@ def example(code: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> str:
 
 @pytest.fixture
 def other_package(tmp_path: Path) -> Path:
-    """Another package, installed, that adds the task and the shift of docs/extending.md."""
-    task, shift = python_blocks("docs/extending.md")
-    (tmp_path / "my_task.py").write_text(task)
-    (tmp_path / "my_shift.py").write_text(shift)
+    """Another package, installed, that adds the task and the shifts of docs/extending.md."""
+    for name, code in zip(("task", "shift", "option"), python_blocks("docs/extending.md"), strict=True):
+        (tmp_path / f"my_{name}.py").write_text(code)
     info = tmp_path / "my_package-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: my-package\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(
         "[nsl_bench.benchmarks]\nleft_is_larger = my_task:LeftIsLarger\n"
-        "[nsl_bench.shifts]\nnegative = my_shift:Negative\n"
+        "[nsl_bench.shifts]\nnegative = my_shift:Negative\ndarker = my_option:Darker\n"
     )
     return tmp_path
 
@@ -77,7 +76,8 @@ def test_a_fifth_task_is_one_module_and_one_entry_point(other_package: Path) -> 
 
 
 def test_a_shift_in_ten_lines(other_package: Path) -> None:
-    words = ["generate", "sudoku_4x4", "--repeats", "1", "--shift", "negative", "--train", "9", "--test", "9"]
+    words = ["generate", "sudoku_4x4", "--repeats", "1", "--train", "9", "--test", "9"]
+    words += ["--shift", "negative+darker:share=0.2"]
     run([*words, "--out", other_package / "grids"], path=other_package)
 
 

@@ -238,7 +238,7 @@ def _declared_by(cls: type[HasOptions]) -> dict[str, Option]:
     at = 0
     for name, value in list(vars(cls).items()):
         if isinstance(value, Option):
-            hint = eval(inspect.get_annotations(cls)[name], vars(sys.modules[cls.__module__]))
+            hint = _evaluated(inspect.get_annotations(cls)[name], cls.__module__)
             before = list(found).index(name) if name in found else at
             found.pop(name, None)
             at = list(found).index(value.after) + 1 if value.after else before
@@ -252,6 +252,11 @@ def _declared_by(cls: type[HasOptions]) -> dict[str, Option]:
         elif name in found:
             found[name] = replace(found[name], default=value)
     return {name: found[name] for name in cls.offered} if "offered" in vars(cls) else found
+
+
+def _evaluated(annotation: Any, module: str) -> Any:
+    """The type that an annotation names."""
+    return eval(annotation, vars(sys.modules[module])) if isinstance(annotation, str) else annotation
 
 
 def _signature(declared: Mapping[str, Option]) -> inspect.Signature:
@@ -284,10 +289,9 @@ def checked_arguments(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.cache
     def declared() -> dict[str, Option]:
-        scope = vars(sys.modules[function.__module__])
         found = {}
         for name, parameter in signature.parameters.items():
-            hint = eval(parameter.annotation, scope)
+            hint = _evaluated(parameter.annotation, function.__module__)
             said = next(iter(getattr(hint, "__metadata__", ())), Option())
             plain = typing.get_args(hint)[0] if hasattr(hint, "__metadata__") else hint
             found[name] = replace(said, name=name, hint=plain, default=parameter.default)
