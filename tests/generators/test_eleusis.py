@@ -18,16 +18,11 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.data.splits import make_source, make_split, symbolic_split
 from nsl_bench.learners.base import hypothesis_of
 from nsl_bench.run.true_rule import is_true_rule
-from nsl_bench.testing import SourceTests, TaskTests
+from nsl_bench.testing import SourceTests
 from nsl_bench.testing.sources import PARTS
 from nsl_bench.testing.toy import view
 
 from .test_digits import idx, write_mnist
-
-
-class TestEleusis(TaskTests):
-    spec = "eleusis:concept=hidden_modulo,ranks=7"
-    few = True
 
 
 class TestDrawnSymbols(SourceTests):

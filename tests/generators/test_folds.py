@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,14 +12,8 @@ from nsl_bench.generators.tasks.sudoku_folds import sudoku_4x4
 from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
 from nsl_bench.data.splits import symbolic_split
-from nsl_bench.testing import TaskTests
 
 FIVE = "sudoku_4x4:folds=5"
-
-
-class TestSudokuInFolds(TaskTests):
-    spec = FIVE
-    size: ClassVar[int] = 320
 
 
 @given(st.lists(st.integers(0, 4), min_size=1, max_size=60), st.integers(2, 7), st.integers(0, 9))

@@ -11,29 +11,6 @@ from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.types import BLANK
 from nsl_bench.data.splits import make_source, make_split, symbolic_split
-from nsl_bench.testing import TaskTests
-
-
-class TestAddition(TaskTests):
-    spec = "addition"
-
-
-class TestLongAddition(TaskTests):
-    spec = "addition:digits=10,test=60"
-
-
-class TestAdditionOfSeenImages(TaskTests):
-    spec = "addition:images=train,test=60"
-
-
-class TestHanoi(TaskTests):
-    spec = "hanoi:test=60"
-    few = True
-
-
-class TestHanoiOfSevenDisks(TaskTests):
-    spec = "hanoi:disks=7,window=5,test=60"
-    few = True
 
 
 def test_tests_show_images_of_train_sequences_where_they_are_asked_to() -> None:

@@ -15,18 +15,25 @@ class TestFollowSuit(TaskTests):
     spec = "follow_suit"
 
 
-class TestSudoku(TaskTests):
-    spec = "sudoku_4x4"
+TASKS: dict[str, dict[str, object]] = {
+    "sudoku_4x4": {},
+    "sudoku_4x4:folds=5": {"size": 320},
+    "crop_yield": {"few": True},
+    "indoor_scene": {"few": True},
+    "addition": {},
+    "addition:digits=10,test=60": {},
+    "addition:images=train,test=60": {},
+    "hanoi:test=60": {"few": True},
+    "hanoi:disks=7,window=5,test=60": {"few": True},
+    "eleusis:concept=hidden_modulo,ranks=7": {"few": True},
+    "uci": {"few": True},
+    "zoo": {"few": True, "size": 80},
+    "zoo:features=16": {"few": True, "size": 80},
+}
+"""What each task's tests are told of it."""
 
-
-class TestCropYield(TaskTests):
-    spec = "crop_yield"
-    few = True
-
-
-class TestIndoorScene(TaskTests):
-    spec = "indoor_scene"
-    few = True
+for _spec, _told in TASKS.items():
+    globals()[f"Test {_spec}"] = type(f"Test {_spec}", (TaskTests,), {"spec": _spec, **_told})
 
 
 @pytest.mark.parametrize("case", [LearnerTests, NetworkTests, ShiftTests, SourceTests, TaskTests])

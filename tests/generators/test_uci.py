@@ -21,14 +21,7 @@ from nsl_bench.data.splits import symbolic_split, task_of_split
 from nsl_bench.learners.base import hypothesis_of, labels_of
 from nsl_bench.run.plan import plan
 from nsl_bench.run.true_rule import example_quality, is_true_rule
-from nsl_bench.testing import TaskTests
 from nsl_bench.testing.toy import view
-
-
-class TestIris(TaskTests):
-    spec = "uci"
-    few = True
-
 
 ARFF = """\
 % a comment

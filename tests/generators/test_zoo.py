@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -28,22 +27,9 @@ from nsl_bench.run.bench import Bench
 from nsl_bench.run.plan import plan
 from nsl_bench.run.store import Store
 from nsl_bench.run.sweep import keep
-from nsl_bench.testing import TaskTests
 
 SECONDS = 10
 """What proving an optimum may take."""
-
-
-class TestZoo(TaskTests):
-    spec = "zoo"
-    size: ClassVar[int] = 80
-    few = True
-
-
-class TestZooWithAllFeatures(TaskTests):
-    spec = "zoo:features=16"
-    size: ClassVar[int] = 80
-    few = True
 
 
 def test_the_table_is_the_paper_s() -> None:

@@ -15,45 +15,28 @@ from nsl_bench.learners.vit import ViT
 from nsl_bench.testing import LearnerTests
 from nsl_bench.testing.toy import Patches, PatchSource, patches, view
 
+LEAST = {
+    "majority": 0.4,
+    "random_forest:trees=20": 0.9,
+    "cart": 0.9,
+    "random_forest_knowledge:trees=5": 0.7,
+    "fcn:epochs=60,learning_rate=0.005": 0.75,
+    "cnn_lstm:epochs=40,learning_rate=0.005": 0.8,
+    "cnn_lstm:epochs=40,learning_rate=0.005,published=true": 0.7,
+    "ffnsl": 1.0,
+    "nsl": 1.0,
+    "nsl_fnn:epochs=60,learning_rate=0.02": 0.8,
+    "nsl_cnn_lstm:epochs=40,batch=8": 0.8,
+    "lstm:epochs=20,batch=16,learning_rate=0.01": 0.7,
+    "dnc:epochs=20,batch=16,learning_rate=0.01,hidden=16,places=4,width=4": 0.65,
+    "ntoc:perceiver=given,epochs=200,batch=16": 0.65,
+    "ntoc:perceiver=given,search=true,epochs=60,batch=16": 0.7,
+    "neuid3:tests=facts,depth=5": 0.9,
+}
+"""The accuracy that each learner must reach on the toy task."""
 
-class TestMajority(LearnerTests):
-    spec = "majority"
-    least = 0.4
-
-
-class TestRandomForest(LearnerTests):
-    spec = "random_forest:trees=20"
-    least = 0.9
-
-
-class TestCart(LearnerTests):
-    spec = "cart"
-    least = 0.9
-
-
-class TestRandomForestWithKnowledge(LearnerTests):
-    spec = "random_forest_knowledge:trees=5"
-    least = 0.7
-
-
-class TestFCN(LearnerTests):
-    spec = "fcn:epochs=60,learning_rate=0.005"
-    least = 0.75
-
-
-class TestCNNLSTM(LearnerTests):
-    spec = "cnn_lstm:epochs=40,learning_rate=0.005"
-    least = 0.8
-
-
-class TestCNNLSTMOfThePublishedCode(LearnerTests):
-    spec = "cnn_lstm:epochs=40,learning_rate=0.005,published=true"
-    least = 0.7
-
-
-class TestFFNSL(LearnerTests):
-    spec = "ffnsl"
-    least = 1.0
+for _spec, _least in LEAST.items():
+    globals()[f"Test {_spec}"] = type(f"Test {_spec}", (LearnerTests,), {"spec": _spec, "least": _least})
 
 
 class TestFFNSLOnFollowSuit(LearnerTests):

@@ -38,15 +38,9 @@ from nsl_bench.learners.papers.neuid3.tree import Node, answer, branches, nodes
 from nsl_bench.learners.view import View
 from nsl_bench.run.true_rule import is_true_rule
 from nsl_bench.sandbox.sandbox import files_named
-from nsl_bench.testing import LearnerTests
 from nsl_bench.testing.toy import patches, view
 
 SUITS = "eleusis:concept=suit_order"
-
-
-class TestFacts(LearnerTests):
-    spec = "neuid3:tests=facts,depth=5"
-    least = 0.9
 
 
 def seen(task: str, part: str, n: int, learner: NeuID3 | None = None) -> View:

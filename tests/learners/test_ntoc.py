@@ -20,12 +20,6 @@ from nsl_bench.learners.papers.ntoc.learner import NTOC
 from nsl_bench.learners.papers.ntoc.rules import program
 from nsl_bench.learners.view import TrackError, View
 from nsl_bench.logic.inference.crisp import crisp_labels
-from nsl_bench.testing import LearnerTests
-
-
-class TestNTOC(LearnerTests):
-    spec = "ntoc:perceiver=given,epochs=200,batch=16"
-    least = 0.65
 
 
 def seen(name: str, part: str, size: str = "40", *, track: str = "few_labels", truth: bool = False) -> View:

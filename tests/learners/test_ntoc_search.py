@@ -28,14 +28,8 @@ from nsl_bench.learners.papers.ntoc.search import (
     too_costly,
 )
 from nsl_bench.learners.view import View
-from nsl_bench.testing import LearnerTests
 
 VALUES, MEMORY, ANSWERS = (3, 2), 2, 3
-
-
-class TestSearch(LearnerTests):
-    spec = "ntoc:perceiver=given,search=true,epochs=60,batch=16"
-    least = 0.7
 
 
 def random_facts(n: int, seed: int = 0) -> Facts:

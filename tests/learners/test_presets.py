@@ -9,23 +9,7 @@ from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
 from nsl_bench.learners.base import hypothesis_of
 from nsl_bench.learners.cnn_lstm_module import SequenceNetwork
-from nsl_bench.testing import LearnerTests
 from nsl_bench.testing.toy import patches, view
-
-
-class TestNSL(LearnerTests):
-    spec = "nsl"
-    least = 1.0
-
-
-class TestNSLFNN(LearnerTests):
-    spec = "nsl_fnn:epochs=60,learning_rate=0.02"
-    least = 0.8
-
-
-class TestNSLCNNLSTM(LearnerTests):
-    spec = "nsl_cnn_lstm:epochs=40,batch=8"
-    least = 0.8
 
 
 @pytest.mark.parametrize("options", ["", ":penalty=constant"])

@@ -16,17 +16,6 @@ from nsl_bench.learners.dnc_module import DNC, Memory
 from nsl_bench.learners.neural import seeded
 from nsl_bench.learners.perceivers import perceiver_for, pretrain, true_symbols
 from nsl_bench.learners.view import View
-from nsl_bench.testing import LearnerTests
-
-
-class TestLSTM(LearnerTests):
-    spec = "lstm:epochs=20,batch=16,learning_rate=0.01"
-    least = 0.7
-
-
-class TestDNC(LearnerTests):
-    spec = "dnc:epochs=20,batch=16,learning_rate=0.01,hidden=16,places=4,width=4"
-    least = 0.65
 
 
 def seen(name: str, part: str, size: str = "16", track: str = "few_labels") -> View:
