@@ -186,7 +186,7 @@ def _neighbours(grids: Grids, part_of: npt.NDArray[np.int64]) -> list[tuple[int,
     means = positions.mean(0).reshape(len(grids), -1)
     contrast = grids.reshape(len(grids), -1).std(1)
     reach = np.maximum(_ALIKE * contrast, _EQUAL)
-    found = []
+    result = []
     for part in range(1, int(part_of.max(initial=0)) + 1):
         earlier = np.flatnonzero((part_of < part) & np.isfinite(contrast))
         later = np.flatnonzero((part_of == part) & np.isfinite(contrast))
@@ -198,8 +198,8 @@ def _neighbours(grids: Grids, part_of: npt.NDArray[np.int64]) -> list[tuple[int,
                     difference = np.sqrt(((positions[:, row] - grids[k]) ** 2).mean((1, 2))).min()
                     alike = bool(difference <= _ALIKE * min(contrast[row], contrast[k]))
                     if alike or difference <= _EQUAL:
-                        found.append((row, k, alike))
-    return found
+                        result.append((row, k, alike))
+    return result
 
 
 def _apart(one: Grids, other: Grids) -> Grids:

@@ -103,11 +103,11 @@ class FolderPool(ImageSource):
         self, files: Mapping[PoolPart, Mapping[str, Sequence[Path]]]
     ) -> Mapping[PoolPart, Mapping[str, Sequence[Path]]]:
         """The files of each part without those whose pixels are those of a file in an earlier part."""
-        found = find_copies([[f for of_class in files[part].values() for f in of_class] for part in _PARTS])
-        self._say(found.same, ("image is a copy", "images are copies"), "left out", "is")
-        self.alike = found.alike
+        result = find_copies([[f for of_class in files[part].values() for f in of_class] for part in _PARTS])
+        self._say(result.same, ("image is a copy", "images are copies"), "left out", "is")
+        self.alike = result.alike
         self._say(
-            found.alike,
+            result.alike,
             (
                 "image looks like a resized, recompressed, turned or mirrored copy",
                 "images look like resized, recompressed, turned or mirrored copies",
@@ -116,7 +116,7 @@ class FolderPool(ImageSource):
             "looks like",
         )
         return {
-            part: {name: [f for f in of_class if f not in found.same] for name, of_class in classes.items()}
+            part: {name: [f for f in of_class if f not in result.same] for name, of_class in classes.items()}
             for part, classes in files.items()
         }
 

@@ -72,12 +72,12 @@ def sums(digits: npt.NDArray[np.integer]) -> npt.NDArray[np.int16]:
     Args:
         digits: int [n, steps, 2], the least significant digits first.
     """
-    found = np.empty(digits.shape[:2], np.int16)
+    result = np.empty(digits.shape[:2], np.int16)
     carry = np.zeros(len(digits), np.int64)
     for step in range(digits.shape[1]):
         total = digits[:, step].sum(axis=1) + carry
-        found[:, step], carry = total % 10, total // 10
-    return found
+        result[:, step], carry = total % 10, total // 10
+    return result
 
 
 class Addition(Benchmark):

@@ -179,12 +179,12 @@ class Hanoi(Benchmark):
     def _states(self) -> npt.NDArray[np.int16]:
         """int16 [moves, slots]: which disk is where before each move, 0 the smallest, BLANK for none."""
         pegs = [list(range(self.disks - 1, -1, -1)), [], []]
-        found = np.full((len(self._moves), PEGS, self.disks), BLANK, np.int16)
-        for state, (start, goal) in zip(found, self._moves, strict=True):
+        result = np.full((len(self._moves), PEGS, self.disks), BLANK, np.int16)
+        for state, (start, goal) in zip(result, self._moves, strict=True):
             for row, peg in zip(state, pegs, strict=True):
                 row[: len(peg)] = peg
             pegs[goal].append(pegs[start].pop())
-        return found.reshape(len(self._moves), -1)
+        return result.reshape(len(self._moves), -1)
 
     @cached_property
     def _before(self) -> list[tuple[int, int]]:

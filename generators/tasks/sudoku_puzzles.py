@@ -123,7 +123,7 @@ def _solutions(
     work = solution.copy()
     candidates = np.zeros(open_cells, np.int64)
     chosen = np.zeros(open_cells, np.int64)
-    found = 0
+    result = 0
     depth = 0
     fresh = True
     while depth >= 0:
@@ -181,17 +181,17 @@ def _solutions(
             digit += 1
         work[cell] = digit
         if depth == open_cells - 1:
-            if found == 0:
+            if result == 0:
                 for i in range(n * n):
                     solution[i] = work[i]
-            found += 1
-            if found >= limit:
-                return found
+            result += 1
+            if result >= limit:
+                return result
             fresh = False
         else:
             depth += 1
             fresh = True
-    return found
+    return result
 
 
 @nb.njit(cache=True, nogil=True)

@@ -118,12 +118,12 @@ def _bits(ones: npt.NDArray[np.float64], n: npt.NDArray[np.float64]) -> npt.NDAr
 
 def _atoms(names: Sequence[str]) -> tuple[str, ...]:
     """Constants of ASP for names, all different."""
-    found: dict[str, None] = {}
+    result: dict[str, None] = {}
     for name in names:
         word = re.sub(r"\W+", "_", name.lower(), flags=re.ASCII).strip("_")
         word = word if word[:1].isalpha() else f"a_{word}"
         other, number = word, 2
-        while other in found:
+        while other in result:
             other, number = f"{word}_{number}", number + 1
-        found[other] = None
-    return tuple(found)
+        result[other] = None
+    return tuple(result)

@@ -124,8 +124,8 @@ def read_arff(path: Path) -> Raw:
     if not data or len(attributes) < 2:
         raise UserError(f"{path} must be an ARFF file with attributes and @data.")
     separator = _separator([line for _, line in rows[:20]], len(attributes))
-    found = [_checked(_cells(line, separator), len(attributes), path, k, line) for k, line in rows]
-    return Raw(attributes, numeric, found)
+    result = [_checked(_cells(line, separator), len(attributes), path, k, line) for k, line in rows]
+    return Raw(attributes, numeric, result)
 
 
 def _attribute(text: str) -> tuple[str, str]:

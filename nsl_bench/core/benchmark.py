@@ -320,12 +320,12 @@ class Benchmark(HasOptions, ABC):
             return self._facts_of_rows(concepts, metadata)
         if steps is None:
             raise ValueError(f"{self.name} is sequential; its contexts require steps")
-        found: list[Facts] = []
+        result: list[Facts] = []
         past: Facts = ()
         for step, facts in zip(steps.tolist(), self._facts_of_rows(concepts, metadata, steps), strict=True):
             past = facts if step == 1 else past + facts
-            found.append(past + self.current_step(step))
-        return found
+            result.append(past + self.current_step(step))
+        return result
 
     def sequence_contexts(
         self,
@@ -334,13 +334,13 @@ class Benchmark(HasOptions, ABC):
         steps: npt.NDArray[np.integer[Any]],
     ) -> list[Facts]:
         """The facts of all steps of each sequence, for rule learners that see a sequence as one example."""
-        found: list[Facts] = []
+        result: list[Facts] = []
         for step, facts in zip(steps.tolist(), self._facts_of_rows(concepts, metadata, steps), strict=True):
             if step == 1:
-                found.append(facts)
+                result.append(facts)
             else:
-                found[-1] += facts
-        return found
+                result[-1] += facts
+        return result
 
     def _facts_of_rows(
         self,
@@ -351,7 +351,7 @@ class Benchmark(HasOptions, ABC):
         """`context` of each row, with `step_atom` applied where steps are given; equal rows share one."""
         columns = list(metadata.items())
         known: dict[tuple[bytes, int, tuple[Any, ...]], Facts] = {}
-        found = []
+        result = []
         for i, row in enumerate(concepts):
             values = tuple(column[i].item() for _, column in columns)
             step = 0 if steps is None else int(steps[i])
@@ -360,5 +360,5 @@ class Benchmark(HasOptions, ABC):
                 named = {name: value for (name, _), value in zip(columns, values, strict=True)}
                 facts = self.context(row, named)
                 known[key] = tuple(self.step_atom(fact, step) for fact in facts) if step else facts
-            found.append(known[key])
-        return found
+            result.append(known[key])
+        return result

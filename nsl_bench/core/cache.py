@@ -72,11 +72,11 @@ def folder(*parts: str) -> Path:
 
 def contents() -> dict[str, tuple[int, int]]:
     """The kinds of things in the cache folder: number of files, and bytes, of each."""
-    found = {}
+    result = {}
     for path in (folder() / kind for kind in KINDS):
         if path.is_dir() and not path.is_symlink():
-            found[path.name] = size_of(path)
-    return found
+            result[path.name] = size_of(path)
+    return result
 
 
 def clear(kind: str) -> None:

@@ -63,8 +63,8 @@ def modules_used(spec: str, kind: registry.Kind = "learner") -> tuple[str, ...]:
     files = code_files(spec, kind)
     own = {file.stem for file in files} | {file.parent.name for file in files if file.stem == "__init__"}
     known = sys.stdlib_module_names | own | {"nsl_bench"}
-    found = (name for file in files for name in _named(file))
-    return tuple(dict.fromkeys(name for name in found if name.partition(".")[0] not in known))
+    result = (name for file in files for name in _named(file))
+    return tuple(dict.fromkeys(name for name in result if name.partition(".")[0] not in known))
 
 
 def _named(file: Path) -> Iterator[str]:

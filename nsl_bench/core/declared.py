@@ -81,19 +81,19 @@ class Is:
 
         def check(value: Any, inner: Any) -> Any:
             try:
-                found = inner(value if self.before is None else self.before(value))
+                result = inner(value if self.before is None else self.before(value))
             except ValidationError as error:
                 if any(one["type"] in _WORDED for one in error.errors(include_url=False)):
                     raise
-                found = _WRONG
+                result = _WRONG
             except ValueError as error:
                 raise PydanticCustomError("why", "{why}", {"why": str(error)}) from None
-            if found is _WRONG or (self.test is not None and not self.test(found)):
+            if result is _WRONG or (self.test is not None and not self.test(result)):
                 raise PydanticCustomError("is", "{words}", {"words": self.words})
             if self.make is None:
-                return found
+                return result
             try:
-                return self.make(found)
+                return self.make(result)
             except ValueError as error:
                 raise PydanticCustomError("why", "{why}", {"why": str(error)}) from None
 
@@ -141,21 +141,21 @@ class Declared:
 
     @classmethod
     def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
-        found = handler(source)
+        result = handler(source)
         required = {f.name for f in fields(cls) if cls._is_required(f)}  # type: ignore[arg-type]
-        for one in found["schema"]["fields"]:
+        for one in result["schema"]["fields"]:
             if one["schema"]["type"] == "default" and one["name"] in required:
                 one["schema"] = one["schema"]["schema"]
-        return {**found, "strict": False}  # an object's keys make it, not only one that is made
+        return {**result, "strict": False}  # an object's keys make it, not only one that is made
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core: Any, handler: Any) -> dict[str, Any]:
-        found: dict[str, Any] = handler.resolve_ref_schema(handler(core))
+        result: dict[str, Any] = handler.resolve_ref_schema(handler(core))
         for name, text in _attributes(cls).items():
-            if name in found.get("properties", {}):
-                found["properties"][name]["description"] = text
-        found["description"] = (cls.__doc__ or "").partition("\n")[0]
-        return found
+            if name in result.get("properties", {}):
+                result["properties"][name]["description"] = text
+        result["description"] = (cls.__doc__ or "").partition("\n")[0]
+        return result
 
     @classmethod
     def _is_required(cls, given: Field[Any]) -> bool:
@@ -179,10 +179,10 @@ class Written(Open):
 def _attributes(cls: Any) -> dict[str, str]:
     """What a class's docstring says of its attributes."""
     _, _, section = (cls.__doc__ or "").partition("Attributes:\n")
-    found = re.findall(r"^ {8}(\w+(?:, \w+)*): (.+(?:\n {9,}.+)*)", section, flags=re.MULTILINE)
+    result = re.findall(r"^ {8}(\w+(?:, \w+)*): (.+(?:\n {9,}.+)*)", section, flags=re.MULTILINE)
     return {
         name: " ".join(text.replace("`", "").split()).rstrip(".")
-        for names, text in found
+        for names, text in result
         for name in names.split(", ")
     }
 
@@ -212,10 +212,10 @@ def checked(form: type[T], values: Any, where: str = "") -> T:
     from pydantic import ValidationError
 
     try:
-        found: T = _adapter(form).validate_python(_frozen(values))
+        result: T = _adapter(form).validate_python(_frozen(values))
     except ValidationError as error:
         raise UserError(f"{where}{_sentence(form, error)}") from None
-    return found
+    return result
 
 
 def from_json(form: type[T], text: bytes | str) -> T:
@@ -227,10 +227,10 @@ def from_json(form: type[T], text: bytes | str) -> T:
     from pydantic import ValidationError
 
     try:
-        found: T = _adapter(form).validate_json(text)
+        result: T = _adapter(form).validate_json(text)
     except ValidationError as error:
         raise ValueError(_sentence(form, error).rstrip(".")) from None
-    return found
+    return result
 
 
 def _frozen(value: Any) -> Any:
@@ -354,12 +354,12 @@ def _no_number(text: str) -> Any:
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    result = dict(pairs)
+    if len(result) < len(pairs):
         keys = [key for key, _ in pairs]
-        twice = next(key for key in found if keys.count(key) > 1)
+        twice = next(key for key in result if keys.count(key) > 1)
         raise ValueError(f"the key {quoted(twice)} is given twice")
-    return found
+    return result
 
 
 def read_toml(path: Path, what: str) -> dict[str, Any]:

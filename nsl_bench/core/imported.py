@@ -81,10 +81,10 @@ def _from_file(path: Path, text: str) -> types.ModuleType:
 def _origin(name: str) -> str | None:
     """The file that importing a name would execute, whatever lies in the folder of a learner's file."""
     try:
-        found = importlib.util.find_spec(name)
+        result = importlib.util.find_spec(name)
     except (ImportError, ValueError):
         return None
-    return found.origin if found else None
+    return result.origin if result else None
 
 
 def _from_module(place: str, text: str) -> types.ModuleType | None:

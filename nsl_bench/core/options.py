@@ -232,26 +232,26 @@ def options_of(make: Any) -> Mapping[str, Option] | None:
 
 def _declared_by(cls: type[HasOptions]) -> dict[str, Option]:
     """The options of a class in their order, its bases' among them; its attributes become plain defaults."""
-    found: dict[str, Option] = {}
+    result: dict[str, Option] = {}
     for base in reversed(cls.__bases__):
-        found.update(getattr(base, "_declared", {}))
+        result.update(getattr(base, "_declared", {}))
     at = 0
     for name, value in list(vars(cls).items()):
         if isinstance(value, Option):
             hint = _evaluated(inspect.get_annotations(cls)[name], cls.__module__)
-            before = list(found).index(name) if name in found else at
-            found.pop(name, None)
-            at = list(found).index(value.after) + 1 if value.after else before
-            items = list(found.items())
-            found = dict([*items[:at], (name, replace(value, name=name, hint=hint)), *items[at:]])
+            before = list(result).index(name) if name in result else at
+            result.pop(name, None)
+            at = list(result).index(value.after) + 1 if value.after else before
+            items = list(result.items())
+            result = dict([*items[:at], (name, replace(value, name=name, hint=hint)), *items[at:]])
             at += 1
             if value.default is REQUIRED:
                 delattr(cls, name)
             else:
                 setattr(cls, name, value.default)
-        elif name in found:
-            found[name] = replace(found[name], default=value)
-    return {name: found[name] for name in cls.offered} if "offered" in vars(cls) else found
+        elif name in result:
+            result[name] = replace(result[name], default=value)
+    return {name: result[name] for name in cls.offered} if "offered" in vars(cls) else result
 
 
 def _evaluated(annotation: Any, module: str) -> Any:
@@ -289,13 +289,13 @@ def checked_arguments(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.cache
     def declared() -> dict[str, Option]:
-        found = {}
+        result = {}
         for name, parameter in signature.parameters.items():
             hint = _evaluated(parameter.annotation, function.__module__)
             said = next(iter(getattr(hint, "__metadata__", ())), Option())
             plain = typing.get_args(hint)[0] if hasattr(hint, "__metadata__") else hint
-            found[name] = replace(said, name=name, hint=plain, default=parameter.default)
-        return found
+            result[name] = replace(said, name=name, hint=plain, default=parameter.default)
+        return result
 
     @functools.wraps(function)
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:

@@ -179,10 +179,10 @@ def entry_point(kind: Kind, name: str) -> EntryPoint:
     Raises:
         UserError: the part does not exist.
     """
-    found = _found(kind)
-    if name not in found:
-        raise unknown(kind.replace("_", " "), name, found)
-    return found[name]
+    result = _found(kind)
+    if name not in result:
+        raise unknown(kind.replace("_", " "), name, result)
+    return result[name]
 
 
 def factory(kind: Kind, name: str) -> Any:

@@ -64,8 +64,8 @@ def rows_of(steps: Rows, which: Rows) -> npt.NDArray[np.int64]:
 
 def all_of(steps: Rows, holds: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
     """bool [sequences]: whether something holds in all rows of a sequence."""
-    found: npt.NDArray[np.bool_] = np.logical_and.reduceat(holds, first_rows(steps))
-    return found
+    result: npt.NDArray[np.bool_] = np.logical_and.reduceat(holds, first_rows(steps))
+    return result
 
 
 def mean_of(steps: Rows, scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

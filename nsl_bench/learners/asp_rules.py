@@ -96,20 +96,20 @@ def _apart(body: Sequence[str], number: int) -> list[str]:
 
 def matches(conjunction: Conjunction, literals: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
     """bool [n]: where a conjunction holds, for literals [n, columns]."""
-    found = np.ones(len(literals), np.bool_)
+    result = np.ones(len(literals), np.bool_)
     for column, holds in conjunction.items():
-        found &= literals[:, column] == holds
-    return found
+        result &= literals[:, column] == holds
+    return result
 
 
 def deciding(
     rules: Sequence[tuple[Conjunction, int]], literals: npt.NDArray[np.bool_]
 ) -> npt.NDArray[np.int64]:
     """int [n]: the number of the first rule that holds for each row of literals; their count if none does."""
-    found = np.full(len(literals), len(rules), np.int64)
+    result = np.full(len(literals), len(rules), np.int64)
     for k in reversed(range(len(rules))):
-        found[matches(rules[k][0], literals)] = k
-    return found
+        result[matches(rules[k][0], literals)] = k
+    return result
 
 
 def decision_list(
@@ -165,17 +165,17 @@ def tree_leaves(
         values: [nodes, ...], what each node would answer.
     """
     told = np.asarray(values, np.float64)
-    found: list[tuple[dict[int, bool], npt.NDArray[np.float64]]] = []
+    result: list[tuple[dict[int, bool], npt.NDArray[np.float64]]] = []
     open_: list[tuple[int, dict[int, bool]]] = [(0, {})]
     while open_:
         node, path = open_.pop()
         if left[node] < 0:
-            found.append((path, np.atleast_1d(told[node])))
+            result.append((path, np.atleast_1d(told[node])))
             continue
         for child, holds in ((right[node], True), (left[node], False)):
             if path.get(columns[node], holds) == holds:
                 open_.append((child, {**path, columns[node]: holds}))
-    return found
+    return result
 
 
 def sum_of_trees(
@@ -193,17 +193,17 @@ def sum_of_trees(
     Returns:
         Conjunctions with labels, of which exactly one holds; None if there are more than `most`.
     """
-    found: list[tuple[dict[int, bool], npt.NDArray[np.float64]]] = [({}, np.zeros(1))]
+    result: list[tuple[dict[int, bool], npt.NDArray[np.float64]]] = [({}, np.zeros(1))]
     for leaves in trees:
-        found = [
+        result = [
             ({**path, **more}, total + value)
-            for path, total in found
+            for path, total in result
             for more, value in leaves
             if all(path.get(column, holds) == holds for column, holds in more.items())
         ]
-        if len(found) > most:
+        if len(result) > most:
             return None
-    return [(path, int(decide(total))) for path, total in found]
+    return [(path, int(decide(total))) for path, total in result]
 
 
 def binarised(weights: npt.ArrayLike, scale: int = 1000) -> npt.NDArray[np.int64]:

@@ -97,8 +97,8 @@ def describe_here(learner: str) -> About:
         UserError: the learner does not exist, cannot be created, or declares an unknown track.
     """
     if is_environment(learner):
-        found = entrant(learner)
-        return About(found.track, found.version)
+        result = entrant(learner)
+        return About(result.track, result.version)
     made = registry.create("learner", learner, seed=0)
     return About(track_of(made), version_of(made, learner))
 
@@ -154,9 +154,9 @@ def tuning_of(learner: Any) -> dict[str, Any]:
     if not isinstance(told, Mapping):
         return {}
     chosen = told.get("chosen")
-    found: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     if isinstance(chosen, Mapping):
-        found["chosen"] = {str(key)[:100]: str(value)[:100] for key, value in chosen.items()}
+        result["chosen"] = {str(key)[:100]: str(value)[:100] for key, value in chosen.items()}
     for name, kind, most in (
         ("trials", numbers.Integral, _MOST_ATOMS),
         ("failed", numbers.Integral, _MOST_ATOMS),
@@ -164,8 +164,8 @@ def tuning_of(learner: Any) -> dict[str, Any]:
     ):
         if told.get(name) is not None:
             _hold(told[name], kind, 0, most, f"{_name(learner)}.tuning_: {name}")
-            found[name] = (int if kind is numbers.Integral else float)(told[name])
-    return found
+            result[name] = (int if kind is numbers.Integral else float)(told[name])
+    return result
 
 
 def track_of(learner: Any) -> Track:
@@ -294,21 +294,21 @@ def hypothesis_of(learner: Learner, benchmark: Benchmark | None = None) -> Hypot
         InvalidOutput: `rules` returns something else, or invalid ASP.
     """
     rules = getattr(learner, "rules", None)
-    found = rules() if callable(rules) else rules
-    if found is None:
+    result = rules() if callable(rules) else rules
+    if result is None:
         return None
-    if isinstance(found, Hypothesis):
-        check_hypothesis(found, _name(learner))
-        counted = found.language == "asp" and benchmark is not None
-        return _counted(found, benchmark, _name(learner)) if counted else found
-    listed = isinstance(found, Sequence) and not isinstance(found, str)
-    others = [rule for rule in found if not isinstance(rule, str)] if listed else [found]
+    if isinstance(result, Hypothesis):
+        check_hypothesis(result, _name(learner))
+        counted = result.language == "asp" and benchmark is not None
+        return _counted(result, benchmark, _name(learner)) if counted else result
+    listed = isinstance(result, Sequence) and not isinstance(result, str)
+    others = [rule for rule in result if not isinstance(rule, str)] if listed else [result]
     if others:
         raise InvalidOutput(
             f"{_name(learner)}.rules must return a list of strings or a Hypothesis; "
             f"got {'a list with ' if listed else ''}{type(others[0]).__name__}."
         )
-    return _counted(Hypothesis(tuple(found), 0), benchmark, _name(learner))
+    return _counted(Hypothesis(tuple(result), 0), benchmark, _name(learner))
 
 
 def check_hypothesis(found: Hypothesis, name: str) -> None:

@@ -106,7 +106,7 @@ def _of_sequences(
     """One example for each sequence, with weights [sequences]; those that are not known make none."""
     space, labels, steps = view.label_space, view.labels.tolist(), view.steps.tolist()
     starts = [*first_rows(view.steps).tolist(), len(view)]
-    found = []
+    result = []
     for k, context in enumerate(view.sequence_contexts):
         if not known[k]:
             continue
@@ -115,8 +115,8 @@ def _of_sequences(
             tuple(view.step_atom(atom, steps[i]) for i in rows for atom in atoms_of(labels[i]))
             for atoms_of in (space.inclusions, space.exclusions)
         )
-        found.append(WeightedExample(f"{view.part}-{k}", int(weights[k]), required, forbidden, context))
-    return found
+        result.append(WeightedExample(f"{view.part}-{k}", int(weights[k]), required, forbidden, context))
+    return result
 
 
 def learning_task(

@@ -132,10 +132,10 @@ def _untuned(spec: str) -> str:
     """The spec ``env:FOLDER:OPTIONS`` without what tunes it."""
     if not spec.strip().startswith(_TUNED):
         return spec.strip()
-    found = registry.Spec.parse(spec).args
-    if len(found) != 1:
+    result = registry.Spec.parse(spec).args
+    if len(result) != 1:
         raise UserError(f"tuned needs one learner, such as tuned:env:figs,trials=8; got '{spec}'.")
-    return found[0]
+    return result[0]
 
 
 def entrant(spec: str) -> Entrant:
@@ -209,7 +209,7 @@ def _requirements(path: Path) -> tuple[str, ...]:
         text = path.read_text(encoding="utf-8").replace("\\\n", " ")
     except (OSError, ValueError) as error:
         raise UserError(f"{path} cannot be read: {error}.") from error
-    found = []
+    result = []
     for number, raw in enumerate(text.splitlines(), 1):
         line = re.sub(r"(^|\s)#.*", "", raw).strip()
         if not line or _OPTION.match(line):
@@ -225,8 +225,8 @@ def _requirements(path: Path) -> tuple[str, ...]:
                 f"{path}, line {number}: every requirement needs its version, such as numpy==2.1.0; "
                 f"got '{line}'."
             )
-        found.append(line)
-    return tuple(found)
+        result.append(line)
+    return tuple(result)
 
 
 def _is_path(folder: Path, line: str) -> bool:

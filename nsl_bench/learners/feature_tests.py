@@ -77,19 +77,19 @@ class FeatureTests:
             if threshold >= 1:
                 return FeatureTest(atom, ())
             return FeatureTest(atom, (f"{atom}." if threshold < 0 else f"{atom} :- {body}.",))
-        found = self._columns[column]
-        if found is None:
+        result = self._columns[column]
+        if result is None:
             raise UserError(f"Feature {column + 1} depends on more than one slot; no ASP was found for it.")
-        above = [value > threshold for value in found.values]
+        above = [value > threshold for value in result.values]
         if all(above) or not any(above):
             return FeatureTest(atom, (f"{atom}.",) if all(above) else ())
-        unsaid = [is_above for is_above, body in zip(above, found.bodies, strict=True) if not body]
+        unsaid = [is_above for is_above, body in zip(above, result.bodies, strict=True) if not body]
         if len(set(unsaid)) > 1:
             raise UserError(f"No fact tells apart where feature {column + 1} is above {threshold:g}.")
         if not any(unsaid):
-            return FeatureTest(atom, tuple(_rules(atom, found.bodies, above)))
+            return FeatureTest(atom, tuple(_rules(atom, result.bodies, above)))
         below = [not is_above for is_above in above]
-        return FeatureTest(atom, (f"{atom} :- not {other}.", *_rules(other, found.bodies, below)))
+        return FeatureTest(atom, (f"{atom} :- not {other}.", *_rules(other, result.bodies, below)))
 
     def _found(self) -> list[_Column | None]:
         task = self._benchmark

@@ -35,11 +35,11 @@ def answered(folder: Path) -> Path:
     Raises:
         InvalidOutput: there are several.
     """
-    found = [folder / name for name in ANSWERS if (folder / name).exists() or (folder / name).is_symlink()]
-    if len(found) > 1:
-        names = " and ".join(path.name for path in found)
+    result = [folder / name for name in ANSWERS if (folder / name).exists() or (folder / name).is_symlink()]
+    if len(result) > 1:
+        names = " and ".join(path.name for path in result)
         raise InvalidOutput(f"Predictions must be in one file; got {names}.")
-    return found[0] if found else folder / ANSWERS[0]
+    return result[0] if result else folder / ANSWERS[0]
 
 
 def write_table(

@@ -98,18 +98,18 @@ def thumbnails(view: View) -> Any:
     import cv2
     import torch
 
-    found: npt.NDArray[np.uint8] | None = None
+    result: npt.NDArray[np.uint8] | None = None
     for row, example in enumerate(view.images):
         for slot, image in enumerate(example):
             if image is None:
                 continue
-            if found is None:
-                found = np.zeros((len(view), len(example), SIDE, SIDE, image.shape[2]), np.uint8)
-            if image.shape[2] != found.shape[4]:
+            if result is None:
+                result = np.zeros((len(view), len(example), SIDE, SIDE, image.shape[2]), np.uint8)
+            if image.shape[2] != result.shape[4]:
                 raise NotApplicable("All images of a task must have the same number of channels.")
             if image.shape[:2] != (SIDE, SIDE):
                 image = np.asarray(cv2.resize(image, (SIDE, SIDE), interpolation=cv2.INTER_AREA), np.uint8)
-            found[row, slot] = image.reshape(SIDE, SIDE, -1)
-    if found is None:
-        found = np.zeros((len(view), len(view.slots), SIDE, SIDE, 1), np.uint8)
-    return torch.as_tensor(np.ascontiguousarray(np.moveaxis(found, 4, 2)))
+            result[row, slot] = image.reshape(SIDE, SIDE, -1)
+    if result is None:
+        result = np.zeros((len(view), len(view.slots), SIDE, SIDE, 1), np.uint8)
+    return torch.as_tensor(np.ascontiguousarray(np.moveaxis(result, 4, 2)))

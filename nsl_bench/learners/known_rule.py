@@ -148,9 +148,9 @@ class _Rule:
         from nsl_bench.logic.inference.problog.translation import translate
 
         own = self.asp().contexts
-        found = translate(self._query(), (fact for facts in own for fact in facts))
+        result = translate(self._query(), (fact for facts in own for fact in facts))
         return Program(
-            found.program, found.choices, tuple(tuple(found.facts[f] for f in facts) for facts in own)
+            result.program, result.choices, tuple(tuple(result.facts[f] for f in facts) for facts in own)
         )
 
     def labels(self, concepts: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:

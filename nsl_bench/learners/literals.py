@@ -168,13 +168,13 @@ def _ground_atoms(benchmark: Benchmark) -> tuple[list[Any], list[str]]:
             fixed.append(atom.symbol)
         elif signature in wanted:
             symbols[signature].append(atom.symbol)
-    found = {symbol for group in symbols.values() if len(group) <= _MOST_OF_PREDICATE for symbol in group}
+    result = {symbol for group in symbols.values() if len(group) <= _MOST_OF_PREDICATE for symbol in group}
     with control.solve(yield_=True) as models:
         for _ in models:
             pass
         last = models.last()
         brave = set() if last is None else set(last.symbols(atoms=True))
-    return fixed, [str(symbol) for symbol in sorted(found & brave)]
+    return fixed, [str(symbol) for symbol in sorted(result & brave)]
 
 
 def _pairs(benchmark: Benchmark, fixed: Sequence[Any]) -> Iterator[_Pair]:

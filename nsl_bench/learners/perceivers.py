@@ -7,7 +7,6 @@ two pegs has the smaller disk. Equal images are one, because sources are small a
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -235,8 +234,8 @@ class StatePerceiver:
         places = (seen + _position_code(wide, height, width)).flatten(2).transpose(1, 2)
         net: Any = self.net
         query = net.query.expand(len(places), 1, -1)
-        found = net["attend"](query, net["key"](places), net["value"](places), need_weights=False)[0]
-        return list(torch.split(self.net["say"](found[:, 0]), list(self.values), dim=1))
+        result = net["attend"](query, net["key"](places), net["value"](places), need_weights=False)[0]
+        return list(torch.split(self.net["say"](result[:, 0]), list(self.values), dim=1))
 
     def _seen(self, pictures: Pictures) -> Any:
         return convolved(self.net["see"], self._canvas(pictures), self.precision)
@@ -260,13 +259,9 @@ def _position_code(wide: int, height: int, width: int) -> Any:
     """float32 tensor [wide, height, width]: sines and cosines of both coordinates (Vaswani et al. 2017)."""
     import torch
 
-    half = wide // 2
-    rate = torch.exp(torch.arange(0, half, 2) * (-math.log(10_000.0) / half))
-    codes = []
-    for count in (height, width):
-        angle = torch.arange(count)[:, None] * rate
-        codes.append(torch.cat([angle.sin(), angle.cos()], dim=1).T)
-    rows, columns = codes
+    from nsl_bench.learners.recurrent_modules import sinusoids
+
+    rows, columns = (sinusoids(count, wide // 2).T for count in (height, width))
     return torch.cat([rows[:, :, None].expand(-1, -1, width), columns[:, None, :].expand(-1, height, -1)])
 
 

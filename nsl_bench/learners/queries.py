@@ -89,10 +89,10 @@ def facts_so_far(
         steps: place of each row in its sequence, [n].
         facts: the facts of each row's meta-data.
     """
-    found: list[tuple[str, ...]] = []
+    result: list[tuple[str, ...]] = []
     past: tuple[str, ...] = ()
     for step, mine in zip(np.asarray(steps).tolist(), facts, strict=True):
         own = tuple(benchmark.step_atom(fact, step) for fact in mine)
         past = own if step == 1 else past + own
-        found.append(past + benchmark.current_step(step))
-    return found
+        result.append(past + benchmark.current_step(step))
+    return result

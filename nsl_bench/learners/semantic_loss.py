@@ -59,8 +59,8 @@ class SemanticLoss(HasOptions):
         import torch
 
         images = thumbnails(train)
-        told = truth_tables(train, _blank(images))
-        rows = told.rows
+        tables = truth_tables(train, _blank(images))
+        rows = tables.rows
         labels = train.labels
         with seeded(self.seed):
             self._net = _network(images.shape[2], len(train.concept_space))
@@ -69,7 +69,7 @@ class SemanticLoss(HasOptions):
                 total = 0.0
                 for chosen in torch.split(torch.randperm(len(rows)), self.batch):
                     loss = torch.zeros(())
-                    for table, mine in told.apart(chosen.numpy()):
+                    for table, mine in tables.apart(chosen.numpy()):
                         asked = labels[rows[mine]]
                         worlds = _worlds(self._seen(images, rows[mine]), table.choices)
                         agrees = (table.labels[None] == asked[:, None]).all(axis=2)
@@ -89,21 +89,21 @@ class SemanticLoss(HasOptions):
         """float64 [n, n_labels]: label probabilities under the rule, given that some label follows."""
         import torch
 
-        found = np.zeros((len(test), test.n_labels))
+        result = np.zeros((len(test), test.n_labels))
         if not len(test):
-            return found
+            return result
         images = thumbnails(test)
-        told = truth_tables(test, _blank(images))
-        rows = told.rows
+        tables = truth_tables(test, _blank(images))
+        rows = tables.rows
         with torch.inference_mode(), seeded(self.seed):
             for start in range(0, len(rows), _TOGETHER):
-                for table, mine in told.apart(np.arange(start, min(start + _TOGETHER, len(rows)))):
+                for table, mine in tables.apart(np.arange(start, min(start + _TOGETHER, len(rows)))):
                     worlds = np.asarray(_worlds(self._seen(images, rows[mine]), table.choices))
                     for step, own in enumerate(table.labels.T):
                         for label in np.unique(own[own >= 0]):
-                            found[rows[mine, step], label] = worlds[:, own == label].sum(axis=1)
-        total = found.sum(axis=1, keepdims=True)
-        return found / np.where(total > 0, total, 1)
+                            result[rows[mine, step], label] = worlds[:, own == label].sum(axis=1)
+        total = result.sum(axis=1, keepdims=True)
+        return result / np.where(total > 0, total, 1)
 
     def predict_concepts(self, test: View) -> npt.NDArray[np.float64]:
         """float64 [n, slots, concepts]: what the network sees in each image."""
@@ -124,12 +124,12 @@ def _worlds(seen: Any, choices: Sequence[npt.NDArray[np.int64]]) -> Any:
     """Tensor [examples, worlds]: the probability of each combination of concepts."""
     import torch
 
-    found = torch.ones((len(seen), 1))
+    result = torch.ones((len(seen), 1))
     for image, choice in enumerate(choices):
         if choice[0] != BLANK:
             own = seen[:, image, torch.as_tensor(choice)]
-            found = (found[:, :, None] * own[:, None, :]).flatten(1)
-    return found
+            result = (result[:, :, None] * own[:, None, :]).flatten(1)
+    return result
 
 
 def _blank(images: Any) -> npt.NDArray[np.bool_]:

@@ -118,18 +118,18 @@ def likeliest(
         probabilities: of the concepts, [n, slots, concepts].
         blank: bool [n, slots], the slots without an image.
     """
-    told, logs = truth_tables(view, blank), np.log(np.maximum(probabilities, 1e-12))
-    found = np.full(len(view), -1, np.int64)
-    for start in range(0, len(told.rows), 64):
-        for table, mine in told.apart(np.arange(start, min(start + 64, len(told.rows)))):
-            rows = told.rows[mine]
+    tables, logs = truth_tables(view, blank), np.log(np.maximum(probabilities, 1e-12))
+    result = np.full(len(view), -1, np.int64)
+    for start in range(0, len(tables.rows), 64):
+        for table, mine in tables.apart(np.arange(start, min(start + 64, len(tables.rows)))):
+            rows = tables.rows[mine]
             seen = logs[rows].reshape(len(rows), -1, logs.shape[2])
             scores = np.where((table.labels >= 0).all(axis=1), 0.0, -np.inf)[None].repeat(len(rows), 0)
             for image, choice in enumerate(table.choices):
                 if choice[0] != BLANK:
                     scores += seen[:, image, table.worlds[:, image]]
-            found[rows] = table.labels[scores.argmax(axis=1)]
-    return found
+            result[rows] = table.labels[scores.argmax(axis=1)]
+    return result
 
 
 def pictures(view: View, side: int = 28) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]:
@@ -138,15 +138,15 @@ def pictures(view: View, side: int = 28) -> tuple[npt.NDArray[np.float32], npt.N
     Images of another size are reduced or enlarged by taking the nearest pixels.
     """
     n, slots = len(view), len(view.slots)
-    found: npt.NDArray[np.float32] | None = None
+    result: npt.NDArray[np.float32] | None = None
     blank = np.ones((n, slots), np.bool_)
     for row, example in enumerate(view.images):
         for slot, image in enumerate(example):
             if image is None:
                 continue
-            if found is None:
-                found = np.zeros((n, slots, image.shape[2], side, side), np.float32)
+            if result is None:
+                result = np.zeros((n, slots, image.shape[2], side, side), np.float32)
             up, across = (np.arange(side) * size // side for size in image.shape[:2])
-            found[row, slot] = np.moveaxis(image[up][:, across], 2, 0) / np.float32(255)
+            result[row, slot] = np.moveaxis(image[up][:, across], 2, 0) / np.float32(255)
             blank[row, slot] = False
-    return np.zeros((n, slots, 1, side, side), np.float32) if found is None else found, blank
+    return np.zeros((n, slots, 1, side, side), np.float32) if result is None else result, blank

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-import reprlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.core import cache
+from nsl_bench.core.declared import Is, Open, checked
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.options import HasOptions, option, options_of
 
@@ -43,9 +43,6 @@ Renderer = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.uint8]]
 too large for memory is handed over in this form."""
 
 _FORMAT = "1"
-
-_FIELDS = {"network": str, "version": str, "options": dict, "concepts": list}
-_WORDS = {str: "a string", dict: "an object", list: "a list"}
 
 
 @dataclass(frozen=True)
@@ -271,23 +268,28 @@ class Network(HasOptions, ABC):
         return self
 
 
+_Single = Annotated[
+    Any, Is("a single value", test=lambda value: value is None or isinstance(value, bool | int | float | str))
+]
+
+
+@dataclass(frozen=True)
+class _Header(Open):
+    """What the header of a weights file says of its network, as `Network.header` writes it."""
+
+    network: str
+    version: str
+    options: Mapping[str, _Single]
+    concepts: tuple[str, ...]
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
 def check_header(header: Any) -> None:
     """Raise a ValueError if a header lacks an entry of `Network.header`; its text is part of a sentence."""
-    if not isinstance(header, dict):
-        raise ValueError(f"its header must be an object; got {reprlib.repr(header)}")
-    for field, kind in _FIELDS.items():
-        if not isinstance(header.get(field), kind):
-            found = reprlib.repr(header[field]) if field in header else "nothing"
-            raise ValueError(f"'{field}' in its header must be {_WORDS[kind]}; got {found}")
-    for field, values, kinds in (
-        ("options", header["options"].values(), (bool, int, float, str, type(None))),
-        ("concepts", header["concepts"], (str,)),
-    ):
-        odd = [value for value in values if not isinstance(value, kinds)]
-        if odd:
-            raise ValueError(
-                f"'{field}' in its header must contain single values; got {reprlib.repr(odd[0])}"
-            )
+    try:
+        checked(_Header, header, "in its header, ")
+    except UserError as error:
+        raise ValueError(str(error).rstrip(".")) from None
 
 
 def header_of(path: Path) -> dict[str, Any]:
@@ -325,8 +327,6 @@ def _read(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
         raise UserError(f"{path} is a safetensors file, but was not written by nsl-bench.")
     try:
         check_header(header)
-        if not isinstance(header.get("details", {}), dict):
-            raise ValueError("'details' in its header must be an object")
     except ValueError as error:
         raise UserError(f"{path} is damaged: {error}.") from error
     for name, array in arrays.items():

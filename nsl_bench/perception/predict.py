@@ -146,9 +146,9 @@ def _rows(
             made = [look(images) for images in render(todo)]
             for (path, table), rows in zip(tables.items(), zip(*made, strict=True), strict=True):
                 table.merge(path, todo, np.concatenate(rows))
-        found = read()
-        if not len(_missing(wanted, found)):
-            return [rows[np.searchsorted(known, wanted)] for known, rows in found]
+        result = read()
+        if not len(_missing(wanted, result)):
+            return [rows[np.searchsorted(known, wanted)] for known, rows in result]
     raise UserError(f"Files in the cache folder {cache.folder()} are removed during the run; try again.")
 
 
@@ -205,10 +205,10 @@ def _probabilities(network: Network, images: npt.NDArray[np.uint8]) -> npt.NDArr
     Raises:
         UserError: it says what are no finite numbers.
     """
-    found = network.predict_proba(images)
-    if not np.isfinite(found).all():
+    result = network.predict_proba(images)
+    if not np.isfinite(result).all():
         raise UserError(f"The network {network.name} returned NaN or infinite probabilities; train it again.")
-    return found
+    return result
 
 
 def _hash(images: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:

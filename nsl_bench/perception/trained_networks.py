@@ -332,13 +332,13 @@ def add_to_index(folder: Path, entry: Entry) -> None:
 
 def _shipped() -> dict[str, Path]:
     """The weights files of all installed packages, by the key of what they are."""
-    found: dict[str, Path] = {}
+    result: dict[str, Path] = {}
     for point in entry_points(group=GROUP):
         place: Any = point.load()
         folder = Path(place() if callable(place) else place)
         files = {entry.key: folder / entry.file for entry in _index(folder)}
-        found.update({key: file for key, file in files.items() if file.is_file()})
-    return found
+        result.update({key: file for key, file in files.items() if file.is_file()})
+    return result
 
 
 def _index(folder: Path) -> list[Entry]:

@@ -90,9 +90,9 @@ def _named(name: str, places: Sequence[Path]) -> Path | None:
     for place in places:
         if (place / name).is_file():
             return place / name
-        found = [p for p in place.iterdir() if p.name.lower() == name.lower() and p.is_file()]
-        if found:
-            return min(found)
+        result = [p for p in place.iterdir() if p.name.lower() == name.lower() and p.is_file()]
+        if result:
+            return min(result)
     return None
 
 

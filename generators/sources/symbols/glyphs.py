@@ -111,15 +111,15 @@ class SklearnRanks(Glyphs):
         """uint8 [m, 28, 28] of each digit, by part."""
         levels, digits = sklearn_digits()
         images = np.stack([scale_up(image) for image in (levels.astype(np.int64) * 255 + 8) // 16])
-        found: dict[PoolPart, list[npt.NDArray[np.uint8]]] = {part: [] for part in _PARTS}
+        result: dict[PoolPart, list[npt.NDArray[np.uint8]]] = {part: [] for part in _PARTS}
         for digit in range(10):
             rows = np.flatnonzero(digits == digit)
             rows = rows[permutation(len(rows), self._seed, digit)]
             first = 0
             for part, n in drawn_sizes(len(rows)).items():
-                found[part].append(images[rows[first : first + n]])
+                result[part].append(images[rows[first : first + n]])
                 first += n
-        return found
+        return result
 
     def draw(self, concept: str, part: PoolPart, number: int) -> Grey:
         rank = rank_of(concept)

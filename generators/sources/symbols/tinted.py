@@ -68,14 +68,14 @@ class _Tinted(ImageSource):
     @cached_property
     def _places(self) -> dict[PoolPart, tuple[npt.NDArray[np.int16], npt.NDArray[np.int64]]]:
         """The concept of each image of a part, and its number among those of its concept."""
-        found: dict[PoolPart, tuple[npt.NDArray[np.int16], npt.NDArray[np.int64]]] = {}
+        result: dict[PoolPart, tuple[npt.NDArray[np.int16], npt.NDArray[np.int64]]] = {}
         for part in _ALL:
             sizes = [self._glyphs(c).sizes(c)[part] for c in self.concept_space.concepts]
             numbers = np.concatenate([np.arange(n) for n in sizes]).astype(np.int64)
             concepts = np.repeat(np.arange(len(sizes)), sizes).astype(np.int16)
             order = np.lexsort((concepts, numbers))  # the concepts in turn
-            found[part] = concepts[order], numbers[order]
-        return found
+            result[part] = concepts[order], numbers[order]
+        return result
 
     def labels(self, part: PoolPart) -> npt.NDArray[np.int16]:
         return self._places[part][0]

@@ -32,13 +32,13 @@ class _Metrics(Mapping[str, Metric]):
     @cached_property
     def _found(self) -> dict[str, Metric]:
         points = sorted(entry_points(group=GROUP), key=lambda point: (point.name != _OWN, point.name))
-        found: dict[str, Metric] = {}
+        result: dict[str, Metric] = {}
         for point in points:
             for metric in _metrics_of(point):
-                if metric.name in found:
+                if metric.name in result:
                     raise UserError(f"Two metrics are named '{metric.name}'; one of them is {point.value}.")
-                found[metric.name] = metric
-        return found
+                result[metric.name] = metric
+        return result
 
     def __getitem__(self, name: str) -> Metric:
         if name in self._found:

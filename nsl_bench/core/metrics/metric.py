@@ -126,16 +126,16 @@ class Metric:
         if not self.applies(answers):
             return None
         if self.per_example is not None:
-            found = float(np.mean(self.per_example(answers)))
+            result = float(np.mean(self.per_example(answers)))
         else:
             assert self.compute is not None
-            found = float(self.compute(answers))
-        return found if math.isfinite(found) else None
+            result = float(self.compute(answers))
+        return result if math.isfinite(result) else None
 
 
 def compute(metrics: Mapping[str, Metric], answers: Answers) -> dict[str, float]:
     """All numbers that can be computed from one evaluation, in the order of the metrics."""
-    found: dict[str, float] = {}
+    result: dict[str, float] = {}
     known = dict(answers.record)
     seen = replace(answers, record=known)
     for metric in metrics.values():
@@ -143,5 +143,5 @@ def compute(metrics: Mapping[str, Metric], answers: Answers) -> dict[str, float]
         for one in map(metric.of_label, answers.label_names) if family else (metric,):
             value = one.value(seen)
             if value is not None:
-                found[one.name] = known[one.name] = value
-    return found
+                result[one.name] = known[one.name] = value
+    return result

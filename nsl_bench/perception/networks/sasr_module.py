@@ -179,10 +179,10 @@ def _u_net(segments: int) -> Any:
         def forward(self, images: Any) -> Any:
             fine = self.down1(images)
             half = self.down2(fine)
-            found = self.down3(half)
+            result = self.down3(half)
             for finer, up in ((half, self.up2), (fine, self.up1)):
-                wide = interpolate(found, size=finer.shape[2:], mode="nearest")
-                found = up(torch.cat([wide, finer], dim=1))
-            return self.pixels(found)
+                wide = interpolate(result, size=finer.shape[2:], mode="nearest")
+                result = up(torch.cat([wide, finer], dim=1))
+            return self.pixels(result)
 
     return UNet()

@@ -102,9 +102,9 @@ def _free(name: str, taken: Any) -> str:
     """A name of a predicate that no other test has."""
     wanted = re.sub(r"\W", "_", name)
     for number in itertools.count(1):
-        found = wanted if number == 1 else f"{wanted}_{number}"
-        if found not in taken:
-            return found
+        result = wanted if number == 1 else f"{wanted}_{number}"
+        if result not in taken:
+            return result
     raise AssertionError
 
 

@@ -202,7 +202,7 @@ class Grower:
         examples = Examples(data[0].images, self.positive[0]), Examples(data[1].images, self.positive[1])
         place = [f"{question.name}={holds}" for question, holds in path]
         seed = stable_hash("order", *self.key, *place) % 2**63
-        found: list[Trained] = []
+        result: list[Trained] = []
         for group in [tests] if self.together else [[test] for test in tests]:
             networks = Networks(
                 group,
@@ -213,8 +213,8 @@ class Grower:
                 precision=self.training.precision,
             )
             networks.train(examples, at, self.training, seed)
-            found += [Trained(networks.only(k)) for k in range(len(group))]
-        return found
+            result += [Trained(networks.only(k)) for k in range(len(group))]
+        return result
 
     def _followed(self, at: tuple[Batch, Batch], holds: list[Any]) -> tuple[Batch, Batch]:
         """The examples that go on, with P(path and test | example)."""

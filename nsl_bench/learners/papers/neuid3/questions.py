@@ -154,16 +154,16 @@ class Column:
 
 def known_questions(view: View, facts: bool) -> list[Question]:
     """Questions that need no training: values of metadata and, with `facts`, facts about images."""
-    found: list[Question] = []
+    result: list[Question] = []
     for column, values in view.metadata.items():
         for value in np.unique(values)[:_MOST_VALUES].tolist():
-            found.append(Column(column, value, f"{column}({value})"))
+            result.append(Column(column, value, f"{column}({value})"))
     concepts = view.concept_space.concepts if facts else ()
     for slot in range(len(view.slots) if facts else 0):
         told = [view.facts(slot, concept) for concept in concepts]
         for fact in list(dict.fromkeys(one for several in told for one in several))[:_MOST_VALUES]:
-            found.append(Fact(fact, slot, np.array([fact in several for several in told])))
-    return found
+            result.append(Fact(fact, slot, np.array([fact in several for several in told])))
+    return result
 
 
 def read(view: View, facts: bool) -> Data:

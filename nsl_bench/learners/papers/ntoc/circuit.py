@@ -124,10 +124,10 @@ class TableCircuit:
         Args:
             symbols: for each symbol, `literals` [n, values].
         """
-        found = symbols[0]
+        result = symbols[0]
         for one in symbols[1:]:
-            found = (found[:, :, None] + one[:, None, :]).flatten(1)
-        return found
+            result = (result[:, :, None] + one[:, None, :]).flatten(1)
+        return result
 
     def explain(self, worlds: Any, came: Any, answer: Any, went: Any, *, flow: bool = False) -> Pass:
         """How well symbols, memory and answer fit the weights.
@@ -158,11 +158,11 @@ class TableCircuit:
             goes = (entered[:, :, None] * left[:, None, :]).flatten(1)
             rest = self.theta.to(worlds.dtype).sum(dim=2).flatten(1)
             unanswered = ((goes @ rest.T) * shown).sum(dim=1).clamp_min(_LEAST).log() + sum(tops).squeeze(1)
-        found = None
+        result = None
         if flow:
             with torch.no_grad():
-                found = (table * ((shown / total[:, None]).T @ evidence)).reshape(self.theta.shape)
-        return Pass(joint, symbols, unanswered, found)
+                result = (table * ((shown / total[:, None]).T @ evidence)).reshape(self.theta.shape)
+        return Pass(joint, symbols, unanswered, result)
 
     def learn(self, flow: Any, rate: float) -> None:
         """One step of expectation maximisation: ``theta <- (1 - rate) theta + rate * normalised flow``.

@@ -52,13 +52,13 @@ def _entries(theta: npt.NDArray[np.float64], values: tuple[int, ...]) -> list[st
     worlds, memory, answers, out = theta.shape
     flat = theta.reshape(worlds, memory, answers * out)
     best, weight = flat.argmax(axis=2), flat.max(axis=2)
-    found = []
+    result = []
     for world, came in zip(*np.nonzero(weight >= LEAST), strict=True):
         answer, went = divmod(int(best[world, came]), out)
         symbols: tuple[Any, ...] = np.unravel_index(int(world), values)
         told = ",".join(str(int(value)) for value in (*symbols, came, answer, went))
-        found.append(f"entry({told}).")
-    return found
+        result.append(f"entry({told}).")
+    return result
 
 
 def _at(atom: str) -> str:

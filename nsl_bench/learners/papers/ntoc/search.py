@@ -70,7 +70,7 @@ class Facts:
         Returns:
             float64 array of the shape of `allowed`, and the loss in nats, summed over the samples.
         """
-        found, loss = np.zeros(allowed.shape), 0.0
+        result, loss = np.zeros(allowed.shape), 0.0
         worlds, memory, answers, out = allowed.shape
         for answer in range(answers):
             rows = np.flatnonzero(self.answer == answer)
@@ -81,8 +81,8 @@ class Facts:
             table = allowed[:, :, answer].reshape(worlds, -1).astype(np.float64)
             count = ((ends @ table.T) * shown).sum(axis=1).clip(LEAST_PROBABILITY, 1.0)
             loss -= float(np.log(count).sum())
-            found[:, :, answer] = (table * ((shown / count[:, None]).T @ ends)).reshape(worlds, memory, out)
-        return found, loss
+            result[:, :, answer] = (table * ((shown / count[:, None]).T @ ends)).reshape(worlds, memory, out)
+        return result, loss
 
 
 @dataclass(frozen=True)
