@@ -6,16 +6,13 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-import numpy as np
-
 from nsl_bench.core.metrics import METRICS
-from nsl_bench.report.escaping import csv_text, escaped
+from nsl_bench.report.escaping import csv_text
 from nsl_bench.report.published.papers import names, paper
-from nsl_bench.report.tables import DEFAULT_METRICS, render, summarise
+from nsl_bench.report.tables import DEFAULT_METRICS, as_text, cell, render, summarise
 
 from ..board import Board
 from ..contests import Contest
-from ..entries import Area
 
 __all__ = ["FORMS", "bibtex", "write_areas", "write_tables"]
 
@@ -74,22 +71,18 @@ def write_areas(board: Board, folder: Path) -> None:
                 for metric, area in known.items():
                     numbers |= {metric: area.mean, f"{metric}_std_err": area.std_err}
                 rows.append({**about, **numbers})
-                cells.append({**about, **{METRICS[m].title: _cell(a, m) for m, a in known.items()}})
+                cells.append(
+                    {**about, **{METRICS[m].title: cell(a.mean, a.std_err, m) for m, a in known.items()}}
+                )
     folder.mkdir(parents=True, exist_ok=True)
     table = pd.DataFrame(cells).fillna("")
     texts = {
-        "md": escaped(table, "markdown").to_markdown(index=False, tablefmt="github", disable_numparse=True),
-        "tex": table.to_markdown(index=False, tablefmt="latex_booktabs", disable_numparse=True),
-        "csv": csv_text(pd.DataFrame(rows)).rstrip("\n"),
+        "md": as_text(table, "markdown", words=True),
+        "tex": as_text(table, "latex", words=True),
+        "csv": csv_text(pd.DataFrame(rows)),
     }
     for ending, text in texts.items():
-        (folder / f"overview.{ending}").write_text(f"{text}\n", encoding="utf-8")
-
-
-def _cell(area: Area, metric: str) -> str:
-    digits = METRICS[metric].digits
-    text = f"{area.mean:.{digits}f}"
-    return text if np.isnan(area.std_err) else f"{text} ± {area.std_err:.{digits}f}"
+        (folder / f"overview.{ending}").write_text(text, encoding="utf-8")
 
 
 def bibtex(board: Board) -> str:

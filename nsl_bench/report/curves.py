@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
 
-__all__ = ["SPECS", "Series", "draw", "draw_lines", "draw_series", "points_of"]
+__all__ = ["SPECS", "Series", "draw", "draw_lines", "draw_series", "points_of", "slots_of"]
 
 SPECS = "learner_specs"
 """The attribute of a frame of runs that says which specs its learners' display names stand for."""
@@ -76,45 +76,20 @@ def draw(
         The files written.
     """
     table = summarise(runs, metrics)
-    specs: Mapping[str, str] = runs.attrs.get(SPECS, {})
-    slots = _slots(table, specs)
+    slots = slots_of(table, runs)
     folder.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
     for setting, group in table.groupby(list(SETTING), sort=False):
-        shifts, shown = list(group["shift"].unique()), list(group["metric"].unique())
-        figure, axes = subplots(
-            len(shown),
-            len(shifts),
-            figsize=(1.2 + 3.6 * len(shifts), 0.9 + 2.5 * len(shown)),
-            sharex=True,
-            sharey="row",
-        )
-        labels = _labels(group)
-        spelt = {short: network for network, short in short_names(group["network"].unique()).items()}
-        entries: dict[str, Any] = {}
-        for row, metric in enumerate(shown):
-            for column, shift in enumerate(shifts):
-                part = group[(group["metric"] == metric) & (group["shift"] == shift)]
-                theirs = None
-                if published is not None:
-                    theirs = published[(published["metric"] == metric) & (published["shift"] == shift)]
-                    theirs = theirs.replace({"network": spelt})
-                entries |= _panel(axes[row, column], part, METRICS[metric], slots, labels, theirs)
-            axes[row, 0].set_ylabel(METRICS[metric].title)
-        for column, shift in enumerate(shifts):
-            axes[0, column].set_title(wrapped(f"shift: {shift}", 42))
-            axes[-1, column].set_xlabel("share of shifted examples (%)")
-        legend(figure, {label: entries[label] for label in labels.values() if label in entries})
         values = dict(zip(SETTING, setting, strict=True)) if isinstance(setting, tuple) else {}
         task = " -> ".join(str(values[name]) for name in ("benchmark", "test_task") if values[name])
-        heading(figure, f"{task} ({values['size']}, {_short(str(values['source']))})")
         source = str(values["source"] or "").partition(":")[0]
         tasks = str(values["benchmark"]), str(values["test_task"])
         name = "-".join(part for part in (*tasks, source, str(values["size"])) if part)
         path = folder / file_name(name, format)
         if path in written:
             path = path.with_stem(f"{path.stem}-{len(written)}")
-        save(figure, path)
+        title = f"{task} ({values['size']}, {_short(str(values['source']))})"
+        draw_lines(group, path, title, slots, published=published)
         written.append(path)
     return written
 
@@ -125,31 +100,46 @@ def _on_lines(spec: str) -> str:
     return "\n".join(wrapped(part, 18) for part in (f"{name}{colon}", options) if part)
 
 
-def draw_lines(table: pd.DataFrame, path: Path, title: str, ticks: Sequence[str], runs: pd.DataFrame) -> None:
-    """Draw one picture: a row a metric, a column a value of ``column``, lines over places on an axis.
+def draw_lines(
+    table: pd.DataFrame,
+    path: Path,
+    title: str,
+    slots: Mapping[Line, int],
+    *,
+    ticks: Sequence[str] = (),
+    published: pd.DataFrame | None = None,
+) -> None:
+    """Draw one picture: a row of panels a metric, a column a shift.
 
     Args:
-        table: columns learner, network, track, metric, ``column``, ``percent`` (the place on the axis), mean
-            and std_err.
+        table: columns learner, network, track, metric, shift, ``percent`` (the place on the axis), mean and
+            std_err.
         path: of the picture.
         title: above all panels.
-        ticks: names of the places 0, 1, ...
-        runs: the frame that the table was made from.
+        slots: the style of each line.
+        ticks: names of the places 0, 1, ... on the axis, if they are test tasks; ``shift`` is then a heading.
+        published: as for `draw`.
     """
-    slots, labels = _slots(table, runs.attrs.get(SPECS, {})), _labels(table)
-    columns, shown = list(table["column"].unique()), list(table["metric"].unique())
-    size = (1.2 + 3.6 * len(columns), 0.9 + 2.5 * len(shown))
-    figure, axes = subplots(len(shown), len(columns), figsize=size, sharex=True, sharey="row")
+    shifts, metrics = list(table["shift"].unique()), list(table["metric"].unique())
+    size = (1.2 + 3.6 * len(shifts), 0.9 + 2.5 * len(metrics))
+    figure, axes = subplots(len(metrics), len(shifts), figsize=size, sharex=True, sharey="row")
+    labels = _labels(table)
+    spelt = {short: network for network, short in short_names(table["network"].unique()).items()}
     entries: dict[str, Any] = {}
-    for row, metric in enumerate(shown):
-        for column, name in enumerate(columns):
-            part = table[(table["metric"] == metric) & (table["column"] == name)]
-            entries |= _panel(axes[row, column], part, METRICS[metric], slots, labels, None)
+    for row, metric in enumerate(metrics):
+        for column, shift in enumerate(shifts):
+            part = table[(table["metric"] == metric) & (table["shift"] == shift)]
+            theirs = None
+            if published is not None:
+                theirs = published[(published["metric"] == metric) & (published["shift"] == shift)]
+                theirs = theirs.replace({"network": spelt})
+            entries |= _panel(axes[row, column], part, METRICS[metric], slots, labels, theirs)
         axes[row, 0].set_ylabel(METRICS[metric].title)
-    for column, name in enumerate(columns):
-        axes[0, column].set_title(wrapped(name, 42))
-        axes[-1, column].set_xticks(range(len(ticks)), [_on_lines(tick) for tick in ticks], fontsize=8)
-        axes[-1, column].set_xlabel("test task")
+    for column, shift in enumerate(shifts):
+        axes[0, column].set_title(wrapped(shift if ticks else f"shift: {shift}", 42))
+        axes[-1, column].set_xlabel("test task" if ticks else "share of shifted examples (%)")
+        if ticks:
+            axes[-1, column].set_xticks(range(len(ticks)), [_on_lines(tick) for tick in ticks], fontsize=8)
     legend(figure, {label: entries[label] for label in labels.values() if label in entries})
     heading(figure, title)
     save(figure, path)
@@ -160,8 +150,9 @@ def _lines(table: pd.DataFrame) -> list[Line]:
     return sorted(set(table[["learner", "network", "track"]].itertuples(index=False, name=None)))
 
 
-def _slots(table: pd.DataFrame, specs: Mapping[str, str]) -> dict[Line, int]:
-    """The style of each line, by the learners' specs, whatever names are shown."""
+def slots_of(table: pd.DataFrame, runs: pd.DataFrame) -> dict[Line, int]:
+    """The style of each line of a table of runs, by the learners' specs, whatever names are shown."""
+    specs: Mapping[str, str] = runs.attrs.get(SPECS, {})
     lines = {line: (specs.get(line[0], line[0]), *line) for line in _lines(table)}
     found = line_slots(lines.values())
     return {line: found[spelt] for line, spelt in lines.items()}

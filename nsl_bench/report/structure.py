@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
 
 import pandas as pd
 
 from nsl_bench.core.metrics import METRICS
-from nsl_bench.report.curves import draw_lines
+from nsl_bench.report.curves import draw_lines, slots_of
+from nsl_bench.report.escaping import Format
 from nsl_bench.report.ordering import in_order
 from nsl_bench.report.tables import (
     DEFAULT_METRICS,
@@ -21,6 +21,8 @@ from nsl_bench.report.tables import (
     heading_of,
     not_applicable,
     summarise,
+    titled,
+    without_constant,
 )
 
 __all__ = ["draw_structure", "over_members", "render_structure"]
@@ -62,7 +64,7 @@ def _unshifted_once(table: pd.DataFrame) -> pd.DataFrame:
 def render_structure(
     runs: pd.DataFrame,
     metrics: Sequence[str] = DEFAULT_METRICS,
-    format: Literal["markdown", "csv", "latex", "html"] = "markdown",
+    format: Format = "markdown",
 ) -> str:
     """One table for each setting, shift, share and metric: a row a learner, a column a test task.
 
@@ -83,20 +85,12 @@ def render_structure(
         columns = in_order(part["tested"])
         means = part.assign(cell=[_shown(*row) for row in part[["mean", "std_err", "metric"]].to_numpy()])
         wide = means.pivot_table("cell", _LINE, "tested", aggfunc="first", sort=False)[columns].fillna("")
-        shown = wide.reset_index()
-        for column in ("track", "network"):
-            if shown[column].nunique() == 1:
-                shown = shown.drop(columns=column)
+        shown = without_constant(wide.reset_index())
         words = [heading_of([values[name] for name in SETTING]), f"{METRICS[str(metric)].title} by test task"]
         if percent:
             words.append(f"shift {shift} {percent:g} %")
-        text = as_text(shown, format)
-        title = ", ".join(words)
-        pieces.append(text if format == "csv" else f"{_MARK[format].format(title)}{text}")
+        pieces.append(titled(", ".join(words), as_text(shown, format), format))
     return "\n".join(pieces)
-
-
-_MARK = {"markdown": "## {}\n\n", "latex": "% {}\n", "html": "<h3>{}</h3>\n"}
 
 
 def _shown(mean: float, error: float, metric: str) -> str:
@@ -133,12 +127,12 @@ def draw_structure(
         title = f"trained on {values['benchmark']} ({values['size']}, {source})"
         members = in_order(part["tested"])
         shown = part.assign(
-            column=[
+            shift=[
                 "no shift" if not percent else f"{shift} {percent:g} %"
                 for shift, percent in zip(part["shift"], part["percent"], strict=True)
             ],
             percent=part["tested"].map(members.index),
         )
-        draw_lines(shown, path, title, members, runs)
+        draw_lines(shown, path, title, slots_of(shown, runs), ticks=members)
         written.append(path)
     return written

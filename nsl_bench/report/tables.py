@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,7 +21,7 @@ from nsl_bench.core.errors import UserError, unknown
 from nsl_bench.core.metrics import METRICS
 from nsl_bench.core.registry import Spec, create, pinned
 from nsl_bench.core.shift import STANDARD
-from nsl_bench.report.escaping import csv_text, escaped, plain
+from nsl_bench.report.escaping import Format, csv_text, escaped, plain
 from nsl_bench.report.ordering import sorted_rows
 from nsl_bench.run.job import PROTOCOL, source_identity
 
@@ -42,7 +42,9 @@ __all__ = [
     "short_names",
     "summarise",
     "superseded",
+    "titled",
     "with_standard",
+    "without_constant",
 ]
 
 DEFAULT_METRICS = (
@@ -306,21 +308,40 @@ def heading_of(setting: Sequence[object]) -> str:
     return text if not values["seed"] else f"{text}, seed {values['seed']}"
 
 
-def as_text(table: pd.DataFrame, format: Literal["markdown", "csv", "latex", "html"]) -> str:
-    """A table of shares as text."""
+def as_text(table: pd.DataFrame, format: Format, *, words: bool = False) -> str:
+    """A table as text of a form.
+
+    Args:
+        table: without its index.
+        format: of the text.
+        words: whether its cells are words already; numbers get three digits.
+    """
     if format == "html":
-        return str(table.to_html(index=False, border=0, float_format="{:.3f}".format)) + "\n"
+        digits: dict[str, Any] = {} if words else {"float_format": "{:.3f}".format}
+        return str(table.to_html(index=False, border=0, **digits)) + "\n"
     if format == "csv":
         return csv_text(table)
     if format == "markdown":
-        table = escaped(table, format)
+        table = escaped(table, format)  # LaTeX is escaped where it is written
     style = "github" if format == "markdown" else "latex_booktabs"
-    return str(table.to_markdown(index=False, tablefmt=style, floatfmt=".3f")) + "\n"
+    how: dict[str, Any] = {"disable_numparse": True} if words else {"floatfmt": ".3f"}
+    return str(table.to_markdown(index=False, tablefmt=style, **how)) + "\n"
+
+
+def titled(title: str, body: str, format: Format) -> str:
+    """A text below a heading in its form; CSV has none."""
+    marks = {"markdown": "## {}\n\n", "latex": "% {}\n", "html": "<h3>{}</h3>\n", "csv": ""}
+    return f"{marks[format].format(plain(title, format))}{body.rstrip()}\n"
+
+
+def without_constant(table: pd.DataFrame) -> pd.DataFrame:
+    """A table without its columns ``track`` and ``network`` where all rows have the same."""
+    return table.drop(columns=[name for name in ("track", "network") if table[name].nunique() == 1])
 
 
 def render(
     runs: pd.DataFrame,
-    format: Literal["markdown", "csv", "latex", "html"] = "markdown",
+    format: Format = "markdown",
     metrics: Sequence[str] = DEFAULT_METRICS,
 ) -> str:
     """The tables of all settings as text.
@@ -354,19 +375,10 @@ def render(
         counts = shown.groupby(["shift", "percent", "learner", "track", "network"], sort=False)["n"].max()
         wide.insert(0, "n", counts)
         wide = wide.fillna("").reset_index()
-        for column in ("track", "network"):
-            if wide[column].nunique() == 1:
-                wide = wide.drop(columns=column)
+        wide = without_constant(wide)
         wide["percent"] = [f"{p:g}" for p in wide["percent"]]
         titles = {name: METRICS[name].title for name in wide.columns if name in METRICS}
         wide = wide.rename(columns={**titles, "percent": "shifted (%)", "n": "repeats"})
-        heading = plain(heading_of(setting if isinstance(setting, tuple) else (setting,)), format)
-        if format == "html":
-            pieces.append(f"<h3>{heading}</h3>\n{wide.to_html(index=False, border=0)}")
-            continue
-        if format == "markdown":
-            wide = escaped(wide, format)  # LaTeX is escaped where it is written
-        style = "github" if format == "markdown" else "latex_booktabs"
-        body = wide.to_markdown(index=False, tablefmt=style, disable_numparse=True)
-        pieces.append(f"## {heading}\n\n{body}" if format == "markdown" else f"% {heading}\n{body}")
-    return "\n\n".join(pieces) + "\n" if pieces else "No finished runs.\n"
+        heading = heading_of(setting if isinstance(setting, tuple) else (setting,))
+        pieces.append(titled(heading, as_text(wide, format, words=True), format))
+    return "\n".join(pieces) if pieces else "No finished runs.\n"

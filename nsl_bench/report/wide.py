@@ -7,17 +7,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from nsl_bench.core.metrics import METRICS, Metric
+from nsl_bench.core.metrics import METRICS
 from nsl_bench.report.escaping import Format, csv_text, plain
 from nsl_bench.report.tables import (
     DEFAULT_METRICS,
     NOT_APPLICABLE,
     NOT_DEFINED,
     SETTING,
+    cell,
     heading_of,
     not_applicable,
     not_defined,
     summarise,
+    titled,
+    without_constant,
 )
 
 if TYPE_CHECKING:
@@ -54,12 +57,10 @@ def render_wide(
                 flat.insert(k, column, value)
             pieces.append(csv_text(flat))
             continue
-        cells = _cells(mean, error.reindex_like(mean), metric, format).reset_index()
+        cells = _cells(mean, error.reindex_like(mean), name, format).reset_index()
         for column in _LINE:
             cells[column] = [plain(str(name), format) for name in cells[column]]
-        for column in ("track", "network"):
-            if cells[column].nunique() == 1:
-                cells = cells.drop(columns=column)
+        cells = without_constant(cells)
         cells.columns = [c if isinstance(c, str) else f"{c:g} %" for c in cells.columns]
         title = f"{heading_of(setting)}: {metric.title}, shift {shift}"
         pieces.append(_text(cells, title, format))
@@ -69,17 +70,18 @@ def render_wide(
         title = f"{heading_of(setting)}, shift {shift}: {NOT_APPLICABLE}"
         if format != "csv":
             learners = ", ".join(dict.fromkeys(group["learner"]))
-            pieces.append(_under(title, f"{plain(learners, format)}: cannot take this task", format))
+            pieces.append(titled(title, f"{plain(learners, format)}: cannot take this task", format))
     for place, _ in not_defined(runs, metrics).groupby([*SETTING, "shift", "metric"], sort=False):
         *setting, shift, name = map(str, place) if isinstance(place, tuple) else ()
         title = f"{heading_of(setting)}: {METRICS[name].title}, shift {shift}"
         if format != "csv":
-            pieces.append(_under(title, f"{NOT_DEFINED}: the task has no true rule", format))
+            pieces.append(titled(title, f"{NOT_DEFINED}: the task has no true rule", format))
     return "\n".join(pieces) if pieces else "No finished runs.\n"
 
 
-def _cells(mean: pd.DataFrame, error: pd.DataFrame, metric: Metric, format: str) -> pd.DataFrame:
+def _cells(mean: pd.DataFrame, error: pd.DataFrame, name: str, format: str) -> pd.DataFrame:
     """Mean and standard error as text; of each column the best is bold, as it is shown."""
+    metric = METRICS[name]
     shown = mean.round(metric.digits)
     best = shown.max() if metric.higher_is_better else shown.min()
     cells = mean.astype(object)
@@ -89,9 +91,7 @@ def _cells(mean: pd.DataFrame, error: pd.DataFrame, metric: Metric, format: str)
             if np.isnan(value):
                 cells.loc[row, column] = ""
                 continue
-            text = f"{value:.{metric.digits}f}"
-            if not np.isnan(spread):
-                text += f" ± {spread:.{metric.digits}f}"
+            text = cell(value, spread, name)
             marked = metric.higher_is_better is not None and shown.loc[row, column] == best[column]
             cells.loc[row, column] = _bold(text, format) if marked and len(mean) > 1 else text
     return cells
@@ -102,16 +102,10 @@ def _bold(text: str, format: str) -> str:
 
 
 def _text(cells: pd.DataFrame, title: str, format: Format) -> str:
+    """Cells that are text of the form already, below a heading."""
     if format == "html":
-        return _under(title, cells.to_html(index=False, escape=False, border=0), format)
+        return titled(title, cells.to_html(index=False, escape=False, border=0), format)
     if format == "latex":
         body = cells.to_latex(index=False, escape=False).replace("±", r"$\pm$").replace(" %", r" \%")
-        return _under(title, body.removesuffix("\n"), format)
-    return _under(title, cells.to_markdown(index=False, tablefmt="github", disable_numparse=True), format)
-
-
-def _under(title: str, body: str, format: Format) -> str:
-    title = plain(title, format)
-    if format == "html":
-        return f"<h3>{title}</h3>\n{body}\n"
-    return f"% {title}\n{body}\n" if format == "latex" else f"## {title}\n\n{body}\n"
+        return titled(title, body, format)
+    return titled(title, cells.to_markdown(index=False, tablefmt="github", disable_numparse=True), format)
