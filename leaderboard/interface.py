@@ -169,7 +169,9 @@ def score_submission(
     if report.accepted:
         report = with_name(report, Path(accepted) if accepted else None)
     if report.manifest is not None and report.runs:
-        notes = () if board and not accepted else _resembled(report, Path(accepted or SUBMISSIONS), file)
+        notes = (
+            () if file != BOARD and not accepted else _resembled(report, Path(accepted or SUBMISSIONS), file)
+        )
         standing = f"{standing_of(report.manifest, rounds)}."
         report = replace(report, notes=(*report.notes, *notes), standing=standing)
     return report

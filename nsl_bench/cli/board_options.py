@@ -17,26 +17,55 @@ from nsl_bench.core.tracks import Track
 
 __all__ = [
     "BOARD",
+    "DEVICE",
+    "FILE",
+    "FOLDER",
+    "JOBS",
     "SUBMISSIONS",
     "Choice",
     "Progress",
     "about_options",
     "line",
+    "out_option",
     "seconds",
     "writing",
 ]
 
+FILE = click.Path(dir_okay=False, path_type=Path)
+FOLDER = click.Path(file_okay=False, path_type=Path)
+
+
+def _built_in(ctx: click.Context, parameter: click.Parameter, given: Path | None) -> Path:
+    """The board's file or the folder of submissions that is given, or the built-in one."""
+    from nsl_bench.leaderboard.accepted import SUBMISSIONS as ACCEPTED
+    from nsl_bench.leaderboard.contests import BOARD as CONTESTS
+
+    return given or (CONTESTS if parameter.name == "board" else ACCEPTED)
+
+
 BOARD = click.option(
     "--board",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
+    callback=_built_in,
     help="board.toml with the contests. Default: the built-in board.",
 )
-
 SUBMISSIONS = click.option(
     "--submissions",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=FOLDER,
+    callback=_built_in,
     help="Folder of accepted submissions. Default: the built-in one.",
 )
+DEVICE = click.option(
+    "--device", default="auto", show_default=True, help="Device for networks: auto, cpu or cuda."
+)
+JOBS = click.option(
+    "--jobs", default=1, show_default=True, type=click.IntRange(1), help="Number of parallel runs."
+)
+
+
+def out_option(help: str) -> Callable[[Any], Any]:
+    """The required option ``--out`` for a folder."""
+    return click.option("--out", required=True, type=FOLDER, help=help)
 
 
 class Choice(click.Choice):  # type: ignore[type-arg]
@@ -81,8 +110,12 @@ def seconds(ctx: click.Context, param: click.Parameter, value: float) -> float:
 
 
 def line(*words: str | Path, **options: Path | str | None) -> str:
-    """A command line to be copied into a terminal; options that are None are left out."""
-    given = [word for name, value in options.items() if value is not None for word in (f"--{name}", value)]
+    """A command line to be copied into a terminal; options that are None or built in are left out."""
+    from nsl_bench.leaderboard.accepted import SUBMISSIONS as ACCEPTED
+    from nsl_bench.leaderboard.contests import BOARD as CONTESTS
+
+    shown = {name: value for name, value in options.items() if value not in (None, CONTESTS, ACCEPTED)}
+    given = [word for name, value in shown.items() for word in (f"--{name}", value)]
     texts = (
         f"./{word}" if isinstance(word, Path) and str(word).startswith("-") else str(word)
         for word in [*words, *given]

@@ -10,11 +10,14 @@ import click
 from nsl_bench.cli import Command
 from nsl_bench.cli.board_options import (
     BOARD,
+    FILE,
+    FOLDER,
     SUBMISSIONS,
     TRACK,
     Progress,
     about_options,
     line,
+    out_option,
     seconds,
     writing,
 )
@@ -69,18 +72,11 @@ def submit(results: Path, out: Path, **options: Any) -> None:
     ],
 )
 @click.argument("submission", type=click.Path(path_type=Path))
-@click.option(
-    "--scores", type=click.Path(dir_okay=False, path_type=Path), help="Write the scores to this file."
-)
-@click.option(
-    "--comment",
-    "comment_file",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Also write the Markdown comment to this file.",
-)
+@click.option("--scores", type=FILE, help="Write the scores to this file.")
+@click.option("--comment", "comment_file", type=FILE, help="Also write the Markdown comment to this file.")
 @click.option(
     "--accept",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=FOLDER,
     help="Folder of accepted submissions. An accepted submission is copied there with its scores.",
 )
 @click.option(
@@ -114,7 +110,7 @@ def score_submission(
     solver_seconds: float,
     time_limit: float,
     memory_limit: str,
-    board: Path | None,
+    board: Path,
 ) -> int:
     """Check SUBMISSION (a folder or a zip file) and recompute every score.
 
@@ -167,12 +163,11 @@ for _command in (seal, enter, run_entry, reveal, verify_round, rerun):
 @click.option("--network", default="softmax", show_default=True, help="Network to put in the commands.")
 @click.option("--out", default="results/", show_default=True, help="Results folder to put in the commands.")
 @BOARD
-def contests(learner: str, network: str, out: str, board: Path | None) -> None:
+def contests(learner: str, network: str, out: str, board: Path) -> None:
     """Print the contests and the commands that run a learner on them."""
-    from nsl_bench.leaderboard.contests import BOARD as OWN
     from nsl_bench.leaderboard.contests import read_contests
 
-    for contest in read_contests(board or OWN):
+    for contest in read_contests(board):
         click.echo(f"# {contest.name}: {len(contest.cells)} runs")
         click.echo(contest.command(learner, network=network, out=out))
 
@@ -184,9 +179,7 @@ def contests(learner: str, network: str, out: str, board: Path | None) -> None:
         "nsl-bench leaderboard build --submissions leaderboard/submissions --no-pictures --out site/",
     ],
 )
-@click.option(
-    "--out", required=True, type=click.Path(file_okay=False, path_type=Path), help="Folder of the site."
-)
+@out_option("Folder of the site.")
 @SUBMISSIONS
 @click.option(
     "--pictures/--no-pictures",
@@ -195,7 +188,7 @@ def contests(learner: str, network: str, out: str, board: Path | None) -> None:
     help="Also write every chart as PNG, SVG and PDF; pages without scripts show the SVG.",
 )
 @BOARD
-def build(out: Path, submissions: Path | None, pictures: bool, board: Path | None) -> None:
+def build(out: Path, submissions: Path, pictures: bool, board: Path) -> None:
     """Build the static site of all accepted submissions. It works from any folder or static host."""
     from nsl_bench.leaderboard.interface import build_site
 
@@ -213,23 +206,20 @@ def build(out: Path, submissions: Path | None, pictures: bool, board: Path | Non
 @click.argument("names", nargs=-1)
 @SUBMISSIONS
 @BOARD
-def rescore(names: tuple[str, ...], submissions: Path | None, board: Path | None) -> int:
+def rescore(names: tuple[str, ...], submissions: Path, board: Path) -> int:
     """Score accepted submissions again: all of them, or those in the folders NAMES.
 
     Exit code 1 if a submission is no longer accepted; its scores are then kept.
     """
-    from nsl_bench.leaderboard.accepted import SUBMISSIONS as OWN
     from nsl_bench.leaderboard.accepted import scored_folders
-    from nsl_bench.leaderboard.contests import BOARD as OWN_BOARD
     from nsl_bench.leaderboard.contests import read_contests
     from nsl_bench.leaderboard.rounds.model import read_rounds
     from nsl_bench.leaderboard.score_report import SCORES, comment, write_scores
     from nsl_bench.leaderboard.scoring import score
 
-    place = board or OWN_BOARD
-    contests, rounds = read_contests(place), read_rounds(place)
+    contests, rounds = read_contests(board), read_rounds(board)
     refused = 0
-    for folder in scored_folders(submissions or OWN, names):
+    for folder in scored_folders(submissions, names):
         report = score(folder, contests, heard=Progress(), rounds=rounds)
         if report.accepted:
             write_scores(report, folder / SCORES)

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from nsl_bench.cli import Command
-from nsl_bench.cli.board_options import Choice
+from nsl_bench.cli.board_options import DEVICE, FOLDER, JOBS, Choice, out_option
 
 __all__ = ["command"]
 
@@ -33,7 +33,7 @@ __all__ = ["command"]
     "--data",
     default=Path("../shared/data"),
     show_default=True,
-    type=click.Path(file_okay=False, path_type=Path),
+    type=FOLDER,
     help="Folder with ffnsl_splits/ (the paper's examples) and, for Sudoku on images, mnist/.",
 )
 @click.option(
@@ -42,14 +42,9 @@ __all__ = ["command"]
     show_default=True,
     help="Also run Sudoku on MNIST, if it is available.",
 )
-@click.option("--jobs", default=1, show_default=True, type=click.IntRange(1), help="Number of parallel runs.")
-@click.option("--device", default="auto", show_default=True, help="Device for networks: auto, cpu or cuda.")
-@click.option(
-    "--out",
-    required=True,
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Results folder. An existing one is resumed.",
-)
+@JOBS
+@DEVICE
+@out_option("Results folder. An existing one is resumed.")
 def command(
     paper: str,
     tasks: tuple[str, ...],

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import secrets
 import tempfile
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,19 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from nsl_bench.cli import Command, problems_found
-from nsl_bench.cli.board_options import BOARD, SUBMISSIONS, TRACK, Progress, about_options, line
+from nsl_bench.cli.board_options import (
+    BOARD,
+    DEVICE,
+    FILE,
+    FOLDER,
+    JOBS,
+    SUBMISSIONS,
+    TRACK,
+    Progress,
+    about_options,
+    line,
+    out_option,
+)
 from nsl_bench.cli.grid import data_seed_option, percentages
 from nsl_bench.cli.running import limit_options, limits_of, say
 from nsl_bench.core.errors import UserError
@@ -24,16 +35,9 @@ if TYPE_CHECKING:
 
 __all__ = ["enter", "rerun", "reveal", "run_entry", "seal", "verify_round"]
 
-_DEVICE = click.option(
-    "--device", default="auto", show_default=True, help="Device for networks: auto, cpu or cuda."
-)
 _CONTEST = click.option(
     "--contest", "names", multiple=True, help="Contest of the board. Repeatable. Default: all."
 )
-
-
-def _folder(help: str) -> Callable[[Any], Any]:
-    return click.option("--out", required=True, type=click.Path(file_okay=False, path_type=Path), help=help)
 
 
 @click.command(
@@ -49,7 +53,7 @@ def _folder(help: str) -> Callable[[Any], Any]:
     "--data-seed-file",
     "seed_file",
     required=True,
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=FILE,
     help="File to create for the secret seed. Anyone who reads it knows the answers.",
 )
 @_CONTEST
@@ -66,8 +70,8 @@ def _folder(help: str) -> Callable[[Any], Any]:
 @click.option(
     "--network", default="softmax", show_default=True, help="Network whose probabilities entrants get."
 )
-@_DEVICE
-@_folder("Folder to create for entrants.")
+@DEVICE
+@out_option("Folder to create for entrants.")
 @BOARD
 def seal(
     name: str,
@@ -78,22 +82,20 @@ def seal(
     network: str,
     device: str,
     out: Path,
-    board: Path | None,
+    board: Path,
 ) -> None:
     """Seal a round: draw a secret seed, publish its commitment, and create the entrants' package."""
-    from nsl_bench.leaderboard.contests import BOARD as OWN
     from nsl_bench.leaderboard.contests import read_contests
     from nsl_bench.leaderboard.interface import today
     from nsl_bench.leaderboard.rounds.model import folder_of
     from nsl_bench.leaderboard.rounds.seal import Files, chosen
     from nsl_bench.leaderboard.rounds.seal import seal as sealed
 
-    file = board or OWN
-    contests = chosen(read_contests(file), names, percents, repeats)
+    contests = chosen(read_contests(board), names, percents, repeats)
     found = sealed(
         name,
         contests,
-        Files(file, seed_file, out),
+        Files(board, seed_file, out),
         network=network,
         date=today(),
         device=device,
@@ -101,7 +103,7 @@ def seal(
     )
     runs = sum(len(contest.cells) for contest in contests)
     click.echo(f"The round {name} is sealed: {len(contests)} contests, {runs} runs.")
-    click.echo(f"Publish {folder_of(file) / name}.json (commitment {found.commitment[:12]}...) and {out}.")
+    click.echo(f"Publish {folder_of(board) / name}.json (commitment {found.commitment[:12]}...) and {out}.")
     reveals = line("leaderboard", "reveal", name, **{"data-seed-file": seed_file}, board=board)
     click.echo(f"Keep {seed_file} secret until you reveal the round with: {reveals}")
 
@@ -109,7 +111,7 @@ def seal(
 @click.command(
     cls=Command,
     examples=[
-        'nsl-bench leaderboard enter autumn-2026/ --name "My learner" --licence CC-BY-4.0 --out submission/',
+        'nsl-bench leaderboard enter autumn-2026/ --name "My learner" --licence CC-BY-4.0 --out submission/'
     ],
 )
 @click.argument("package", type=click.Path(exists=True, file_okay=False, path_type=Path))
@@ -122,7 +124,7 @@ def seal(
     show_default=True,
     help="Track (supervision) that the learner used.",
 )
-@_folder("Folder to create.")
+@out_option("Folder to create.")
 def enter(package: Path, out: Path, learner: str | None, **words: Any) -> None:
     """Create a submission to a sealed round from the answers in the folders of PACKAGE.
 
@@ -169,19 +171,14 @@ def _seed(found: Round, given: DataSeed | None, file: Path) -> DataSeed:
 @about_options(required=False)
 @data_seed_option
 @limit_options
-@_DEVICE
-@click.option("--jobs", default=1, show_default=True, type=click.IntRange(1), help="Number of parallel runs.")
-@_folder("Results folder. An existing one is resumed.")
-@click.option(
-    "--accept",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder of accepted submissions. The entry is copied there.",
-)
+@DEVICE
+@JOBS
+@out_option("Results folder. An existing one is resumed.")
+@click.option("--accept", type=FOLDER, help="Folder of accepted submissions. The entry is copied there.")
 @BOARD
-def run_entry(round_name: str, out: Path, board: Path | None, **options: Any) -> int:
+def run_entry(round_name: str, out: Path, board: Path, **options: Any) -> int:
     """Run a learner in the sandbox on the sealed data of the round NAME, and create a submission from it."""
     from nsl_bench.leaderboard.accepted import SUBMISSIONS as ACCEPTED
-    from nsl_bench.leaderboard.contests import BOARD as OWN
     from nsl_bench.leaderboard.interface import today
     from nsl_bench.leaderboard.rounds.entry import Learner, run_learner
     from nsl_bench.leaderboard.rounds.model import folder_of, read_round
@@ -192,13 +189,12 @@ def run_entry(round_name: str, out: Path, board: Path | None, **options: Any) ->
     from nsl_bench.sandbox.host import about
     from nsl_bench.sandbox.sealing import check_limits
 
-    file = board or OWN
-    found = read_round(round_name, file)
+    found = read_round(round_name, board)
     command, spec = options.pop("learner_command"), options.pop("learner")
     if (command is None) == (spec is None):
         raise UserError("Name the learner with --learner or --learner-command.")
     given: DataSeed | None = options.pop("data_seed")
-    seed = _seed(found, given, folder_of(file) / f"{round_name}.json")
+    seed = _seed(found, given, folder_of(board) / f"{round_name}.json")
     accept = options.pop("accept")
     secret = [path for path in (out, given and given.file, accept, ACCEPTED) if path]
     limits = check_limits(limits_of(options, secret))
@@ -223,7 +219,7 @@ def run_entry(round_name: str, out: Path, board: Path | None, **options: Any) ->
     if accept is None:
         return tally.exit_code
     words = {**options, "learner": learner.spec, "date": today()}
-    return _take(found, store, accept, file, words)
+    return _take(found, store, accept, board, words)
 
 
 def _take(found: Round, store: Any, accept: Path, board: Path, words: dict[str, Any]) -> int:
@@ -248,33 +244,29 @@ def _take(found: Round, store: Any, accept: Path, board: Path, words: dict[str, 
 
 
 @click.command(
-    cls=Command,
-    examples=["nsl-bench leaderboard reveal autumn-2026 --data-seed-file ~/autumn.seed"],
+    cls=Command, examples=["nsl-bench leaderboard reveal autumn-2026 --data-seed-file ~/autumn.seed"]
 )
 @click.argument("name")
 @data_seed_option
 @SUBMISSIONS
 @BOARD
-def reveal(name: str, data_seed: DataSeed | None, submissions: Path | None, board: Path | None) -> int:
+def reveal(name: str, data_seed: DataSeed | None, submissions: Path, board: Path) -> int:
     """Publish the seed of the round NAME, and score its entries.
 
     Run the same command again to score entries without scores. Exit code 1 if an entry could not be scored.
     """
-    from nsl_bench.leaderboard.accepted import SUBMISSIONS as ACCEPTED
-    from nsl_bench.leaderboard.contests import BOARD as OWN
     from nsl_bench.leaderboard.interface import today
     from nsl_bench.leaderboard.rounds.model import folder_of, read_round
     from nsl_bench.leaderboard.rounds.reveal import reveal as revealed
     from nsl_bench.leaderboard.rounds.reveal import score_entries
     from nsl_bench.leaderboard.safe_files import LIMITS
 
-    file = board or OWN
-    found = read_round(name, file)
-    seed = _seed(found, data_seed, folder_of(file) / f"{name}.json")
-    found = revealed(found, seed, file, today(), submissions or ACCEPTED)
+    found = read_round(name, board)
+    seed = _seed(found, data_seed, folder_of(board) / f"{name}.json")
+    found = revealed(found, seed, board, today(), submissions)
     click.echo(f"The round {name} is revealed: {len(found.entries)} entries.")
     failed = 0
-    for entry, report in score_entries(found, submissions or ACCEPTED, LIMITS, Progress()):
+    for entry, report in score_entries(found, submissions, LIMITS, Progress()):
         failed += not report.accepted
         what = f"{len(report.runs)} runs scored" if report.accepted else f"not scored: {report.problems[0]}"
         click.echo(f"{entry.name} ({entry.by}): {what}")
@@ -309,7 +301,7 @@ def reveal(name: str, data_seed: DataSeed | None, submissions: Path | None, boar
 )
 @BOARD
 def verify_round(
-    name: str, submissions: Path | None, package: Path | None, receipts: tuple[Path, ...], board: Path | None
+    name: str, submissions: Path, package: Path | None, receipts: tuple[Path, ...], board: Path
 ) -> int:
     """Check the revealed round NAME with public files only: commitment, data, entries and all scores.
 
@@ -317,18 +309,16 @@ def verify_round(
 
     Exit code 0 if no problems were found, 1 otherwise.
     """
-    from nsl_bench.leaderboard.accepted import SUBMISSIONS as ACCEPTED
-    from nsl_bench.leaderboard.contests import BOARD as OWN
     from nsl_bench.leaderboard.rounds.model import read_round
     from nsl_bench.leaderboard.rounds.reveal import check_chain, check_package, check_receipt, verify
     from nsl_bench.leaderboard.safe_files import LIMITS
 
-    found = read_round(name, board or OWN)
+    found = read_round(name, board)
     checks = [check_receipt(found, receipt) for receipt in receipts]
     if package is not None:
         checks.append(check_package(found, package))
     if found.is_revealed or not checks:
-        checks.append(verify(found, submissions or ACCEPTED, LIMITS, Progress()))
+        checks.append(verify(found, submissions, LIMITS, Progress()))
     elif receipts:
         checks.append(iter([check_chain(found)]))
     wrong = 0
@@ -366,7 +356,7 @@ _BETWEEN_PROCESSORS = 0.025
     "--learner", help="Learner to run instead of the submission's, e.g. the submitter's file.py:Class."
 )
 @limit_options
-@_DEVICE
+@DEVICE
 @BOARD
 def rerun(
     submission: Path,
@@ -375,7 +365,7 @@ def rerun(
     tolerance: float,
     learner: str | None,
     device: str,
-    board: Path | None,
+    board: Path,
     **options: Any,
 ) -> int:
     """Repeat a random sample of the runs of an accepted SUBMISSION and compare the results.
@@ -383,7 +373,6 @@ def rerun(
     The outcome is kept beside the scores and shown on the site. Exit code 1 if results differ.
     """
     from nsl_bench.leaderboard.accepted import SUBMISSIONS as ACCEPTED
-    from nsl_bench.leaderboard.contests import BOARD as OWN
     from nsl_bench.leaderboard.contests import read_contests
     from nsl_bench.leaderboard.rerun import Sample, again, write_again
     from nsl_bench.leaderboard.rounds.model import read_rounds
@@ -393,11 +382,10 @@ def rerun(
     limits = limits_of(options, [submission, ACCEPTED])
     if limits is None:
         raise UserError("Submitted learners run only in the sandbox; leave out --isolation none.")
-    file = board or OWN
     found = again(
         submission,
-        read_contests(file),
-        read_rounds(file),
+        read_contests(board),
+        read_rounds(board),
         Sample(runs, secrets.randbelow(1 << 32) if seed is None else seed, tolerance),
         Bench(device, limits=limits),
         partial(about, limits=limits),

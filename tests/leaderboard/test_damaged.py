@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 from damage import damaged
 from guarded_calls import aborts
-from nsl_bench.leaderboard import scoring
+from nsl_bench.leaderboard import predictions, scoring
 from nsl_bench.leaderboard.contests import Contest
 from nsl_bench.leaderboard.scoring import score
-from nsl_bench.leaderboard.site import rundata
 from nsl_bench.leaderboard.submission import PREDICTIONS
 
 from nsl_bench.logic.guarded.call import Ended
@@ -48,10 +47,10 @@ def test_a_row_group_of_another_column_is_refused(
 def test_a_site_says_which_predictions_are_damaged(
     good: dict[str, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rundata, "_read", aborts)
+    monkeypatch.setattr(predictions, "_read", aborts)
     path = good["majority"] / PREDICTIONS
     with pytest.raises(Ended, match=rf"^Reading {path} crashed \(SIGABRT\): it is damaged\.$"):
-        rundata._encoded(path, {})
+        predictions.read_accepted(path)
 
 
 @pytest.mark.slow
