@@ -174,8 +174,11 @@ class CompiledTables(Tables):
             return part(*bounds)[1]
         from concurrent.futures import ThreadPoolExecutor  # small tasks need none
 
+        parts = []
         with ThreadPoolExecutor(threads) as pool:
-            parts = list(pool.map(part, bounds, bounds[1:]))
+            for found in pool.map(part, bounds, bounds[1:]):
+                parts.append(found)
+                self._limits.budget.pause()
         if not shared:
             for rows, _ in parts:
                 projection |= rows
