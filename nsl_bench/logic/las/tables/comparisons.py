@@ -310,9 +310,7 @@ def _narrowed(
 
     indices = np.arange(len(rows))
     if vocabulary.prices_tests_alike and (not mode.anti_reflexive or len(shape) < 2):
-        packed = np.packbits(rows[:, good | bad], axis=1)
-        _, indices = np.unique(packed, axis=0, return_index=True)
-        indices = np.sort(indices)
+        indices = _different(pack(rows[:, good | bad]))
     places = zip(*np.unravel_index(indices, shape), strict=True) if shape else [()]
     constants = [tuple(own[i] for own, i in zip(texts, each, strict=True)) for each in places]
     found = [(each, rows[i]) for each, i in zip(constants, indices.tolist(), strict=True)]
@@ -332,6 +330,15 @@ def _narrowed(
             at = [prices[i] for i in kept if kinds[i] == kind and found[i][1][witness]]
             complete &= bool(at) and min(at) == min(own_prices)
     return [found[i] for i in kept], complete
+
+
+def _different(rows: Bits) -> npt.NDArray[np.intp]:
+    """The first of each different row of uint64 [rows, words], in order."""
+    names = np.zeros(len(rows), np.intp)
+    for column in rows.T:
+        known, own = np.unique(column, return_inverse=True)
+        names = np.unique(names * len(known) + own, return_inverse=True)[1]
+    return np.sort(np.unique(names, return_index=True)[1])
 
 
 def _apart(
