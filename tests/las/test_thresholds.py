@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from clingo import Symbol
 from las.agreement import compared as agreed
+from las.strategies import task_text
 
 from nsl_bench.core.errors import UserError
 from nsl_bench.logic.asp.grounding import grounded
@@ -18,6 +19,7 @@ from nsl_bench.logic.las.bias.sight import Sight
 from nsl_bench.logic.las.language_bias import Dialect
 from nsl_bench.logic.las.semantics.coverage import score
 from nsl_bench.logic.las.solver import solve
+from nsl_bench.logic.las.tables import comparisons
 from nsl_bench.logic.las.task import LasTask, Tier
 
 COSTS = '#bias("penalty(1, head). penalty(1, body(X)) :- in_body(X).").'
@@ -25,6 +27,7 @@ DEFINED = {
     "greater": "greater(X,Y) :- num(X), num(Y), X > Y.",
     "less": "less(X,Y) :- num(X), num(Y), X < Y.",
 }
+BETWEEN = "between(X,L,U) :- num(X), num(L), num(U), L <= X, X <= U."
 MODES = {
     "defined": ("greater(var(num), const(num))", "less(var(num), const(num))"),
     "built in": ("var(num) > const(num)", "var(num) <= const(num)"),
@@ -107,6 +110,25 @@ def test_constraints_on_negated_comparisons_keep_the_proof(constraint: str) -> N
     assert found.score is not None
     assert free.score is not None
     assert found.score >= free.score
+
+
+@pytest.mark.parametrize("noise", [0, 4])
+def test_two_constants_over_a_wide_range_are_proven(noise: int) -> None:
+    text = ranged(1_000, "defined", "ilasp", noise).replace(DEFINED["less"], BETWEEN)
+    modes = (
+        "#modeb(less(var(num), const(num)), (positive)).",
+        "#modeb(between(var(num), const(num), const(num)), (positive)).",
+    )
+    found = solve(LasTask.parse(text.replace(*modes)))
+    assert (found.status, found.tier) == ("optimal", "A")
+    assert found.statistics["evaluated"] < 1_000
+
+
+@pytest.mark.parametrize("flavour", ["thresholds_tied", "thresholds_negated"])
+def test_small_types_narrowed_like_large_ones_agree(flavour: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(comparisons, "_FEW_VALUES", 0)
+    kinds = {agreed(task_text(flavour, number)).kind for number in range(200, 206)}
+    assert "decided" in kinds
 
 
 def test_the_background_compares_as_clingo_does() -> None:
