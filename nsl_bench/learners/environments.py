@@ -70,7 +70,16 @@ _Text = Annotated[str, Is("a text that is not empty", shortest=1)]
 
 @dataclass(frozen=True)
 class _Manifest(Declared):
-    """What ``learner.toml`` says."""
+    """What ``learner.toml`` says.
+
+    Attributes:
+        learner: name of the class in ``adapter.py``.
+        track: supervision that it uses.
+        licence: licence of the package behind it.
+        citation: what to cite.
+        description: one sentence on the method.
+        python: versions of Python that it runs with, the preferred one first.
+    """
 
     learner: Annotated[str, Is("the name of a class in adapter.py", test=str.isidentifier)]
     track: Track
@@ -84,31 +93,18 @@ class _Manifest(Declared):
     version: _Text = "1"
 
 
-@dataclass(frozen=True)
-class Entrant:
-    """A learner in a folder, with an interpreter of its own.
+@dataclass(frozen=True, kw_only=True)
+class Entrant(_Manifest):
+    """A learner in a folder, with an interpreter of its own: what its manifest says, and what its files are.
 
     Attributes:
         folder: where it is, absolute.
-        learner: name of the class in ``adapter.py``.
-        track: supervision that it uses.
-        licence: licence of the package behind it.
-        citation: what to cite.
-        description: one sentence on the method.
-        python: versions of Python that it runs with, the preferred one first.
         version: version of the adapter, with a hash of its files.
         requirements: the lines of ``requirements.txt`` that install something.
         environment_key: hash of all that is in the folder, which the installer sees.
     """
 
     folder: Path
-    learner: str
-    track: Track
-    licence: str
-    citation: str
-    description: str
-    python: tuple[str, ...]
-    version: str
     requirements: tuple[str, ...]
     environment_key: str = field(repr=False)
 
@@ -150,21 +146,14 @@ def entrant(spec: str) -> Entrant:
         if not (folder / name).is_file():
             raise UserError(f"{folder} is not a learner's folder: it has no {name}.")
     path = folder / MANIFEST
-    told = checked(_Manifest, read_toml(path, "The manifest"), f"{path}: ")
-    requirements = _requirements(folder / REQUIREMENTS)
-    code = code_files(f"{folder / ADAPTER}:{told.learner}")
-    digest = cache.content_key(*code, path, folder / REQUIREMENTS)
+    manifest = checked(_Manifest, read_toml(path, "The manifest"), f"{path}: ")
+    code = code_files(f"{folder / ADAPTER}:{manifest.learner}")
+    version = f"{manifest.version}+{cache.content_key(*code, path, folder / REQUIREMENTS)}"
     return Entrant(
-        folder,
-        told.learner,
-        told.track,
-        told.licence,
-        told.citation,
-        told.description,
-        told.python,
-        f"{told.version}+{digest}" if inner == spec.strip() else f"1+{told.version}+{digest}",
-        requirements,
-        cache.key(sorted(_contents(folder)), size=32),
+        **{**vars(manifest), "version": version if inner == spec.strip() else f"1+{version}"},
+        folder=folder,
+        requirements=_requirements(folder / REQUIREMENTS),
+        environment_key=cache.key(sorted(_contents(folder)), size=32),
     )
 
 
