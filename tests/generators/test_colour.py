@@ -32,20 +32,6 @@ def smooth(seed: int, side: int) -> np.ndarray:
     return np.asarray(Image.fromarray(coarse).resize((side, side), Image.Resampling.BICUBIC))
 
 
-class TestHue(ShiftTests):
-    spec = "hue:0.5"
-
-    def source(self) -> DrawnLeaves:
-        return leaves()
-
-
-class TestGaussianBlur(ShiftTests):
-    spec = "gaussian_blur:9,3"
-
-    def source(self) -> DrawnLeaves:
-        return leaves()
-
-
 class TestGaussianBlurOfDigits(ShiftTests):
     spec = "gaussian_blur:5,1.1"
 
@@ -80,14 +66,14 @@ class TestAugment(ShiftTests):
             assert abs(ours - lit.clip(0, 255))[12:29, 12:29].mean() < 12
 
 
-class CorruptionCase(ShiftTests):
+class OnLeaves(ShiftTests):
     def source(self) -> DrawnLeaves:
         return leaves()
 
 
-for _name in CORRUPTIONS:
-    globals()[f"Test_{_name}"] = type(f"Test_{_name}", (CorruptionCase,), {"spec": f"{_name}:3"})
-del CorruptionCase
+for _spec in ("hue:0.5", "gaussian_blur:9,3", *(f"{name}:3" for name in CORRUPTIONS)):
+    globals()[f"Test {_spec}"] = type(f"Test {_spec}", (OnLeaves,), {"spec": _spec})
+del OnLeaves
 
 
 @pytest.fixture(scope="module")

@@ -230,24 +230,28 @@ def test_hanoi_is_seen_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     np.testing.assert_allclose(learner.predict_proba(test), whole, atol=1e-3)
 
 
-@pytest.mark.parametrize("damaged", [False, True])
+TABLE = {"epochs": 3, "batch": 16, "pretraining": 1}
+SEARCH = {"perceiver": "given", "epochs": 4, "batch": 20, "search": True, "rounds": 2}
+
+
+@pytest.mark.parametrize(("options", "damaged"), [(TABLE, False), (TABLE, True), (SEARCH, False)])
 def test_an_interrupted_training_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damaged: bool
+    options: dict[str, object], damaged: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    train, test = seen("addition", "train"), seen("addition:test=20", "test")
-    options = {"epochs": 3, "batch": 16, "pretraining": 1}
-    whole = NTOC(**options).fit(train).predict_proba(test)  # type: ignore[arg-type]
+    given = {"track": "pretrained", "truth": True} if options is SEARCH else {}
+    train, test = seen("addition", "train", **given), seen("addition:test=20", "test", **given)
+    whole = NTOC(**options).fit(train).predict_proba(test)
     learn, calls = NTOC._learn, []
 
     def stop(self: NTOC, *given: object) -> None:
         calls.append(1)
-        if len(calls) == 8:
+        if len(calls) == 6:
             raise KeyboardInterrupt
         learn(self, *given)  # type: ignore[arg-type]
 
     monkeypatch.setattr(NTOC, "_learn", stop)
     with pytest.raises(KeyboardInterrupt):
-        NTOC(**options, checkpoint=tmp_path).fit(train)  # type: ignore[arg-type]
+        NTOC(**options, checkpoint=tmp_path).fit(train)
     assert len(list(tmp_path.glob("*.safetensors"))) == 1
     monkeypatch.setattr(NTOC, "_learn", learn)
     if damaged:  # then it begins again
@@ -256,8 +260,8 @@ def test_an_interrupted_training_goes_on(
         for place in range(len(content) // 2, len(content), 97):
             content[place] ^= 16
         file.write_bytes(content)
-    resumed = NTOC(**options, checkpoint=tmp_path).fit(train)  # type: ignore[arg-type]
-    assert np.array_equal(resumed.predict_proba(test), whole)
+    resumed = NTOC(**options, checkpoint=tmp_path).fit(train)
+    assert np.array_equal(resumed.predict_proba(test), whole) and resumed.rules().rules
     assert not list(tmp_path.glob("*.safetensors"))
 
 

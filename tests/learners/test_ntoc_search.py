@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
-from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from nsl_bench.core import registry
-from nsl_bench.core.types import Predictions
-from nsl_bench.data.splits import symbolic_split
 from nsl_bench.learners.papers.ntoc.circuit import Traces, ends, literals
-from nsl_bench.learners.papers.ntoc.learner import NTOC
 from nsl_bench.learners.papers.ntoc.search import (
     Facts,
     Found,
@@ -27,7 +22,6 @@ from nsl_bench.learners.papers.ntoc.search import (
     split,
     too_costly,
 )
-from nsl_bench.learners.view import View
 
 VALUES, MEMORY, ANSWERS = (3, 2), 2, 3
 
@@ -229,32 +223,3 @@ def test_a_search_looks_at_so_many_sequences() -> None:
 def test_rounds_share_the_epochs() -> None:
     assert search_epochs(70, 3) == [0, 23, 46]
     assert search_epochs(2, 5) == [0, 1]
-
-
-def seen(part: str) -> View:
-    task = registry.create("benchmark", "addition:test=10")
-    split = symbolic_split(task, part, "40")  # type: ignore[arg-type]
-    certain = Predictions.certain(split.concepts, len(task.concept_space))
-    return View(split, task, "pretrained", predictions=certain, labelled=part != "test")
-
-
-def test_an_interrupted_training_searches_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    train, test = seen("train"), seen("test")
-    options = {"perceiver": "given", "epochs": 4, "batch": 20, "search": True, "rounds": 2}
-    whole = NTOC(**options).fit(train).predict_proba(test)  # type: ignore[arg-type]
-    learn, calls = NTOC._learn, []
-
-    def stop(self: NTOC, *given: object) -> None:
-        calls.append(1)
-        if len(calls) == 6:
-            raise KeyboardInterrupt
-        learn(self, *given)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(NTOC, "_learn", stop)
-    with pytest.raises(KeyboardInterrupt):
-        NTOC(**options, checkpoint=tmp_path).fit(train)  # type: ignore[arg-type]
-    assert len(list(tmp_path.glob("*.safetensors"))) == 1
-    monkeypatch.setattr(NTOC, "_learn", learn)
-    resumed = NTOC(**options, checkpoint=tmp_path).fit(train)  # type: ignore[arg-type]
-    assert np.array_equal(resumed.predict_proba(test), whole)
-    assert resumed.rules().rules

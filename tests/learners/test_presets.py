@@ -36,16 +36,6 @@ def test_a_padded_convolution_has_an_output_for_each_slot() -> None:
         assert net.convolution(torch.zeros(1, 8, 16)).shape[2] == length
 
 
-def test_defaults_learn_what_they_did() -> None:
-    """The new options leave the learners of the FFNSL paper as they were."""
-    for name, options in (("fcn", "batch=8,first=0"), ("cnn_lstm", "batch=8,padded=false")):
-        first, second = (
-            registry.create("learner", spec, seed=1).fit(view(patches())).predict_proba(view(patches("test")))
-            for spec in (f"{name}:epochs=2", f"{name}:epochs=2,{options}")
-        )
-        assert (first == second).all()
-
-
 @pytest.mark.parametrize(
     ("spec", "sentence"),
     [
