@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import inf
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy.typing as npt
 
 from nsl_bench.core.metrics import predictions as of
 from nsl_bench.core.metrics import uncertainty as unsure
-from nsl_bench.core.metrics.metric import Answers, Metric
+from nsl_bench.core.metrics.metric import Answers, Metric, Need
 from nsl_bench.core.sequences import all_of
 from nsl_bench.core.types import AMBIGUOUS, UNDECIDED
 
@@ -58,6 +59,29 @@ def _shifted(answers: Answers) -> npt.NDArray[np.bool_]:
 def _share(code: int) -> Metric:
     name = {UNDECIDED: "undecided", AMBIGUOUS: "ambiguous"}[code]
     return Metric(name, name, False, compute=lambda a: float(np.mean(a.predicted == code)))
+
+
+def _detection(
+    prefix: str, whose: str, need: Need, uncertainty: Callable[[Answers], Floats]
+) -> tuple[Metric, Metric]:
+    """How well an uncertainty finds shifted examples."""
+    needs: tuple[Need, ...] = (need, "shifted")
+    return (
+        Metric(
+            f"{prefix}shift_auroc",
+            f"AUROC, {whose}'s uncertainty finds shifted examples",
+            True,
+            needs=needs,
+            compute=lambda a: unsure.detection_auroc(uncertainty(a), _shifted(a)),
+        ),
+        Metric(
+            f"{prefix}shift_fpr95",
+            f"FPR at 95 % of shifted examples found, {whose}",
+            False,
+            needs=needs,
+            compute=lambda a: unsure.fpr_at_95(uncertainty(a), _shifted(a)),
+        ),
+    )
 
 
 METRICS = (
@@ -151,34 +175,8 @@ METRICS = (
         needs=("probabilities",),
         compute=lambda a: unsure.aurc(_unsure(a), a.predicted == a.labels),
     ),
-    Metric(
-        "shift_auroc",
-        "AUROC, learner's uncertainty finds shifted examples",
-        True,
-        needs=("probabilities", "shifted"),
-        compute=lambda a: unsure.detection_auroc(_unsure(a), _shifted(a)),
-    ),
-    Metric(
-        "shift_fpr95",
-        "FPR at 95 % of shifted examples found, learner",
-        False,
-        needs=("probabilities", "shifted"),
-        compute=lambda a: unsure.fpr_at_95(_unsure(a), _shifted(a)),
-    ),
-    Metric(
-        "network_shift_auroc",
-        "AUROC, network's uncertainty finds shifted examples",
-        True,
-        needs=("network", "shifted"),
-        compute=lambda a: unsure.detection_auroc(_network(a), _shifted(a)),
-    ),
-    Metric(
-        "network_shift_fpr95",
-        "FPR at 95 % of shifted examples found, network",
-        False,
-        needs=("network", "shifted"),
-        compute=lambda a: unsure.fpr_at_95(_network(a), _shifted(a)),
-    ),
+    *_detection("", "learner", "probabilities", _unsure),
+    *_detection("network_", "network", "network", _network),
     Metric("learner_concept_accuracy", "accuracy of the learner's concepts", True),
     Metric("learner_concept_calibration_error", "calibration error of the learner's concepts", False),
     Metric("concept_collapse", "concept collapse", False),
