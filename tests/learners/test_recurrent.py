@@ -95,7 +95,7 @@ def test_an_answer_depends_on_no_later_step() -> None:
         made = registry.create("learner", f"{learner}:{SMALL}", seed=0)
         made.fit(seen("addition", "train", track="pretrained"))
         long, short = (seen(f"addition:digits={n},test=1", "test", track="pretrained") for n in (6, 2))
-        long._predictions = Predictions(
+        long._seen = Predictions(
             np.concatenate([short.probabilities, long.probabilities[2:]]), np.zeros((6, 2), np.bool_)
         )
         assert np.allclose(made.predict_proba(long)[:2], made.predict_proba(short), atol=1e-4)
