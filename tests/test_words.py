@@ -5,9 +5,13 @@ from __future__ import annotations
 import ast
 import functools
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
+
+from nsl_bench.cli import main
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("nsl_bench", "generators", "leaderboard")
@@ -47,7 +51,7 @@ def named(call: ast.expr) -> str:
 
 
 def texts_of(tree: ast.Module) -> list[tuple[str, int, str]]:
-    """Kind (help, error, or other), line and text of each string that a user may see."""
+    """Kind (error or other), line and text of each string that a user may see."""
     found: list[tuple[str, int, str]] = []
     hidden: set[int] = set()
     for node in ast.walk(tree):
@@ -55,12 +59,6 @@ def texts_of(tree: ast.Module) -> list[tuple[str, int, str]]:
             hidden.add(id(node.value))  # docstrings
         elif isinstance(node, ast.JoinedStr):
             hidden.update(map(id, node.values))
-        elif isinstance(node, ast.keyword) and node.arg == "help" and (text := text_of(node.value)):
-            found.append(("help", node.value.lineno, text))
-        elif isinstance(node, ast.FunctionDef):
-            if any(named(one) in ("command", "group") for one in node.decorator_list):
-                paragraphs = (ast.get_docstring(node) or "").split("\n\n")
-                found += [("help", node.lineno, " ".join(one.split())) for one in paragraphs]
         elif isinstance(node, ast.Call) and named(node) in ERRORS:
             found += [("error", node.lineno, text) for one in node.args if (text := text_of(one))]
         if id(node) not in hidden and (text := text_of(node)) and len(text.split()) > 2:
@@ -68,10 +66,26 @@ def texts_of(tree: ast.Module) -> list[tuple[str, int, str]]:
     return found
 
 
+def helps() -> Iterator[tuple[str, str, str]]:
+    """Kind, place and text of what ``--help`` says of each command and option."""
+    todo: list[tuple[str, click.Command]] = [("nsl-bench", main)]
+    while todo:
+        name, command = todo.pop()
+        texts = {"": command.help or ""} | {
+            str(one.name): getattr(one, "help", None) or "" for one in command.params
+        }
+        for option, text in texts.items():
+            yield from (("help", f"{name} {option}", " ".join(p.split())) for p in text.split("\n\n") if p)
+        if isinstance(command, click.Group):
+            context = click.Context(command)
+            known = {word: command.get_command(context, word) for word in command.list_commands(context)}
+            todo += [(f"{name} {word}", sub) for word, sub in known.items() if sub is not None]
+
+
 @functools.cache
 def texts() -> tuple[tuple[str, str, str], ...]:
     """Kind, place and text of every string."""
-    return tuple(
+    return *helps(), *(
         (kind, f"{path.relative_to(ROOT)}:{line}", text)
         for package in PACKAGES
         for path in sorted((ROOT / package).rglob("*.py"))

@@ -140,13 +140,13 @@ def _entrant(track: Track) -> Callable[[str], About]:
 def _place(cell: Cell, jobs: Sequence[Job], bench: Bench, commitment: str) -> Place:
     """A place with the hashes of what is handed out for its runs, one a repeat."""
     materials = [bench.material(job) for job in jobs]
-    names, source = materials[0].benchmark.labels.names, materials[0].source
+    names, source = materials[0].benchmark.labels.names, materials[0].resolved.train.source
     known: dict[str, str] = {}  # most tasks have one test set for all runs
     hashes: dict[str, list[str]] = {"test": [], "train": [], "validation": []}
     for material in materials:
         test = material.test
         if test.content_hash not in known:
-            shown = material.test_source or source
+            shown = material.resolved.test.source
             known[test.content_hash] = part_digest(test.split, shown, test.shift)
         hashes["test"].append(known[test.content_hash])
         assert material.validation is not None  # only folders of splits have none

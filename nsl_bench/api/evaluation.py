@@ -9,7 +9,7 @@ import sys
 import tempfile
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import Field, dataclass, field, fields, replace
+from dataclasses import Field, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,41 +19,15 @@ from nsl_bench.core import cache, registry
 from nsl_bench.core.declared import checked
 from nsl_bench.core.errors import UserError, did_you_mean
 from nsl_bench.learners.base import About, track_of
-from nsl_bench.run.grid import Grid
+from nsl_bench.run.grid import Grid, Options
 from nsl_bench.run.plan import jobs_of
-from nsl_bench.run.sweep import Executor, Rerun, Tally, sweep, to_do
-from nsl_bench.sandbox.limits import Limits
+from nsl_bench.run.sweep import Executor, Tally, sweep, to_do
 
 if TYPE_CHECKING:
     from nsl_bench.run.job import Job
     from nsl_bench.run.record import Record
-    from nsl_bench.sandbox.sealing import DataSeed
 
 __all__ = ["Evaluation", "Options", "evaluate"]
-
-
-@dataclass(frozen=True)
-class Options:
-    """Options for doing runs.
-
-    Attributes:
-        limits: resources of each learner in its sandbox; None to run learners in this process, without
-            limits.
-        device: device for networks: ``"auto"``, ``"cpu"`` or ``"cuda"``.
-        jobs: number of parallel runs; None for one per processor core.
-        scheduler: address of a Dask scheduler; None to use this machine.
-        rerun: which runs that already have a record to repeat.
-        data_seed: secret seed for the data, used instead of the public one.
-        interventions: numbers of slots whose true concepts learners get, each in an evaluation of its own.
-    """
-
-    limits: Limits | None = field(default_factory=Limits)
-    device: str = "auto"
-    jobs: int | None = None
-    scheduler: str | None = None
-    rerun: Rerun = "missing"
-    data_seed: DataSeed | None = None
-    interventions: tuple[int, ...] = ()
 
 
 class Evaluation:

@@ -18,10 +18,9 @@ if TYPE_CHECKING:
     from PIL import Image
 
     from nsl_bench.core.benchmark import Benchmark, Facts
-    from nsl_bench.core.shift import Shift
-    from nsl_bench.core.source import ImageSource
     from nsl_bench.core.types import Part, Predictions, Split
     from nsl_bench.logic.inference.query import Query
+    from nsl_bench.run.material import ResolvedJob, ResolvedSet
     from nsl_bench.run.record import Record
     from nsl_bench.sandbox.sealing import DataSeed
 
@@ -164,57 +163,27 @@ class Explanation:
 
 
 @dataclass(frozen=True)
-class _Setting:
-    """Where an example comes from, and whose rules answer for it.
-
-    Attributes:
-        task: None where nobody said which.
-        source: image source; None: the task's own.
-        network: perception network.
-        shift: name or spec.
-        share: of shifted examples, in per cent; None: all of them, if a shift is named.
-        size: of the train set; None: the smallest.
-        repeat: which train set.
-        seed: of the data; a text is a secret one.
-        splits: a folder of splits made elsewhere.
-        rules: the hypothesis; None: the true rule, or a run that learned none.
-        whose: whose rules these are; empty: nobody's.
-        record: the run, if one was named.
-        test_task: task that test examples are of, if a run was named.
-    """
-
-    task: str | None
-    source: str | None
-    network: str
-    shift: str
-    share: float | None
-    size: str | None
-    repeat: int
-    seed: int | str
-    splits: Path | None = None
-    rules: tuple[str, ...] | None = None
-    whose: str = "the true rule"
-    record: Record | None = None
-    test_task: str | None = None
-
-
-@dataclass(frozen=True)
 class _Example:
     """An example, and what it is made of.
 
     Attributes:
         row: its row in `split`, which holds the example alone or its whole sequence.
+        made_of: task, source and shift.
         metadata: of its own row.
     """
 
     name: str
     row: int
-    task: Benchmark
-    source: ImageSource
-    shift: Shift | None
+    made_of: ResolvedSet
+    shift_name: str
     split: Split
     seen: Predictions
     metadata: dict[str, Any]
+
+    @property
+    def task(self) -> Benchmark:
+        """The task, with all concepts that the network knows."""
+        return self.made_of.of_split
 
 
 def explain(
@@ -257,107 +226,120 @@ def explain(
     Raises:
         UserError: an unknown example, run or name, or rules that cannot be evaluated.
     """
-    from nsl_bench.logic.asp.text import read_text
+    from nsl_bench.api.results import Results
+    from nsl_bench.core.shift import STANDARD
+    from nsl_bench.data.show import sheet
+    from nsl_bench.learners.base import About
     from nsl_bench.logic.guarded.call import prepare
+    from nsl_bench.run.job import PROTOCOL
+    from nsl_bench.run.material import Materials
+    from nsl_bench.run.plan import plan
 
     prepare()
     if re.fullmatch(r"(train|test)-\d+", example) is None:
         raise UserError(f"EXAMPLE must be train-NUMBER or test-NUMBER, e.g. test-17; got '{example}'.")
     if (results is None) != (run is None):
         raise UserError("--results and --run must be given together: the folder, and the key of a run in it.")
-    secret = seed if data_seed is None else data_seed.secret
-    setting = _Setting(task, source, network, shift, share, size, repeat, secret)
-    if isinstance(rules, str | Path):
-        setting = replace(setting, rules=(read_text(Path(rules)),), whose=str(rules))
-    elif rules is not None:
-        setting = replace(setting, rules=tuple(rules), whose="the given rules")
-    if results is not None and run is not None:
-        setting = _of_run(setting, Path(results), run, data_seed)
-    found = _find(example, setting)
-    if setting.rules is None and not found.task.true_rule:
-        setting = replace(setting, whose="")
-    return _explained(found, setting, None if results is None else Path(results), engine)
-
-
-def _of_run(setting: _Setting, results: Path, key: str, data_seed: DataSeed | None) -> _Setting:
-    """The setting of a run; rules that were given stay, else they are those that it learned."""
-    from nsl_bench.api.results import Results
-    from nsl_bench.sandbox.sealing import seed_of
-
-    record = Results(results).record(key)
-    job = record.job
-    learned = record.hypothesis
-    setting = replace(
-        setting,
-        task=job.task,
-        test_task=job.tested,
-        source=job.source,
-        network=job.network or setting.network,
-        shift=job.shift,
-        share=job.percent,
-        size=job.size,
-        repeat=job.repeat,
-        seed=seed_of(job.seed, job.sealed, data_seed),
-        splits=None if job.splits is None else Path(job.splits),
-        record=record,
+    record = None if results is None or run is None else Results(results).record(run)
+    if record is None:
+        if task is None:
+            raise UserError(
+                "No task given; name it with --benchmark, or name a run with --results and --run."
+            )
+        if share is None:
+            share = 0.0 if shift == STANDARD else 100.0
+        (job,) = plan(
+            task,
+            ["explained"],
+            shifts=shift,
+            percents=[share],
+            sizes=size or next(iter(registry.create("benchmark", task).sizes)),
+            repeats=[repeat],
+            sources=source,
+            networks=network,
+            seed=seed,
+            sealed="" if data_seed is None else data_seed.commitment,
+            describe=lambda learner: About("pretrained", ""),
+        )
+    else:
+        # Data are made alike by every protocol.
+        job = replace(
+            record.job,
+            network=record.job.network or network,
+            track="pretrained",
+            protocol=PROTOCOL,
+        )
+    found = _find(example, Materials("auto", 1).resolve(job, data_seed))
+    whose, texts = _rules_of(rules, record)
+    if texts is None and not found.task.true_rule:
+        whose = ""
+    unused = record is not None and record.job.network is None
+    return Explanation(
+        found.task.name,
+        found.name,
+        found.task.labels.names[int(found.split.labels[found.row])],
+        found.shift_name if found.split.shifted[found.row] else "",
+        found.metadata,
+        f" ({network}; the run used none)" if unused else "",
+        _seen(found),
+        _rule_answer(
+            found, whose, (found.task.true_rule,) if texts is None else texts, engine, strict=record is None
+        ),
+        "" if record is None else record.key,
+        "" if record is None else record.job.learner,
+        () if record is None or results is None else _stored(found, record, Path(results)),
+        sheet(found.task, found.made_of.source, found.made_of.shift, found.split),
+        (found.row + 1, len(found.split)) if found.task.sequential else None,
     )
-    if setting.rules is None and learned is not None and learned.language == "asp":
-        return replace(setting, rules=learned.rules, whose=f"the rules that the run {record.key} learned")
-    return setting if setting.rules is not None else replace(setting, whose="")
 
 
-def _find(name: str, setting: _Setting) -> _Example:
+def _rules_of(
+    given: str | Path | Sequence[str] | None, record: Record | None
+) -> tuple[str, tuple[str, ...] | None]:
+    """Whose rules answer, and the rules; None for the true rule, and nobody's if a run learned none."""
+    from nsl_bench.logic.asp.text import read_text
+
+    if isinstance(given, str | Path):
+        return str(given), (read_text(Path(given)),)
+    if given is not None:
+        return "the given rules", tuple(given)
+    if record is None:
+        return "the true rule", None
+    learned = record.hypothesis
+    if learned is None or learned.language != "asp":
+        return "", None
+    return f"the rules that the run {record.key} learned", learned.rules
+
+
+def _find(name: str, resolved: ResolvedJob) -> _Example:
     """The example of a name, as the network sees it."""
-    from nsl_bench.core.shift import resolve
-    from nsl_bench.data.splits import make_source, make_split
+    from nsl_bench.data.splits import make_split
     from nsl_bench.perception.predict import predictions_of
-    from nsl_bench.perception.trained_networks import trained
+    from nsl_bench.run.structural_shift import with_concepts
 
-    if setting.task is None:
-        raise UserError("No task given; name it with --benchmark, or name a run with --results and --run.")
     part: Part = "train" if name.startswith("train") else "test"
-    tested = setting.test_task if part == "test" else None
-    task: Benchmark = registry.create("benchmark", tested or setting.task)
-    pool = make_source(task, setting.source)
-    change = resolve(setting.shift, task, pool)
-    share = setting.share if setting.share is not None else 100.0 if change else 0.0
-    size = setting.size or next(iter(task.sizes))
+    job, made_of = resolved.job, resolved.of(part)
     complete = make_split(
-        task, pool, part, size, setting.repeat, percent=share, seed=setting.seed, splits=setting.splits
+        made_of.task,
+        made_of.source,
+        part,
+        job.size,
+        job.repeat,
+        percent=made_of.percent,
+        seed=resolved.seed,
+        splits=None if job.splits is None else Path(job.splits),
     )
     number = int(name.partition("-")[2])
     if number >= len(complete):
         raise UserError(f"EXAMPLE must be between {part}-0 and {part}-{len(complete) - 1}; got {name}.")
     split = complete.take_sequences(complete.sequences[[number]])
     row = int(complete.steps[number]) - 1
-    seen = predictions_of(split, pool, change, trained(setting.network, task, pool))
+    assert resolved.network is not None
+    seen = predictions_of(split, made_of.source, made_of.shift, resolved.network)
     metadata = {column: values[row].item() for column, values in split.metadata.items()}
-    return _Example(f"{part}-{number}", row, task, pool, change, split, seen, metadata)
-
-
-def _explained(found: _Example, setting: _Setting, results: Path | None, engine: str) -> Explanation:
-    from nsl_bench.data.show import sheet
-
-    task, split, record = found.task, found.split, setting.record
-    unused = record is not None and record.job.network is None
-    stored: tuple[StoredAnswer, ...] | str = ()
-    if record is not None and results is not None:
-        stored = _stored(found, record, results)
-    return Explanation(
-        task.name,
-        found.name,
-        task.labels.names[int(split.labels[found.row])],
-        setting.shift if split.shifted[found.row] else "",
-        found.metadata,
-        f" ({setting.network}; the run used none)" if unused else "",
-        _seen(found),
-        _rule_answer(found, setting, engine),
-        "" if record is None else record.key,
-        "" if record is None else record.job.learner,
-        stored,
-        sheet(task, found.source, found.shift, split),
-        (found.row + 1, len(split)) if task.sequential else None,
-    )
+    shift_name = job.train_shift if part == "train" else job.test_shift
+    split = with_concepts(split, resolved.concept_space)
+    return _Example(f"{part}-{number}", row, made_of, shift_name, split, seen, metadata)
 
 
 def _seen(found: _Example) -> tuple[Seen, ...]:
@@ -405,16 +387,17 @@ def _stored(found: _Example, record: Record, results: Path) -> tuple[StoredAnswe
     )
 
 
-def _rule_answer(found: _Example, setting: _Setting, engine: str) -> RuleAnswer | None:
+def _rule_answer(
+    found: _Example, whose: str, rules: Sequence[str], engine: str, *, strict: bool
+) -> RuleAnswer | None:
     from nsl_bench.learners.queries import engine_of
     from nsl_bench.logic.guarded.call import guarded
     from nsl_bench.logic.guarded.rules import UNDERIVABLE, crisp, inferred
 
     task = found.task
-    if not setting.whose:
+    if not whose:
         return None
-    rules = (task.true_rule,) if setting.rules is None else setting.rules
-    query, context, vectors, facts = _asked(found, rules, strict=setting.record is None)
+    query, context, vectors, facts = _asked(found, rules, strict=strict)
     note = guarded(UNDERIVABLE, query, doing="Reading the hypothesis") or ""
     answer = inferred(partial(engine_of, engine), query, vectors, facts)
     fired = guarded(
@@ -425,7 +408,7 @@ def _rule_answer(found: _Example, setting: _Setting, engine: str) -> RuleAnswer 
     label = int(crisp(query.rules, task.background, [context], task.labels)[0])
     words = {-1: "none", -2: "several", **dict(enumerate(task.labels.names))}
     return RuleAnswer(
-        setting.whose,
+        whose,
         tuple(fired),
         words[label],
         dict(zip(task.labels.names, answer.probabilities[0].tolist(), strict=True)),

@@ -3,29 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
 import click
 
-from nsl_bench.cli import Command
+from nsl_bench.cli.declared import FOLDER, WHOLE, declared
 
 __all__ = ["command"]
 
 
-@click.command(
-    cls=Command,
-    examples=["nsl-bench bench --out results/bench", "nsl-bench bench --repeats 1 --out results/bench"],
-)
-@click.option(
-    "--repeats", default=3, show_default=True, type=click.IntRange(1), help="Number of train splits per task."
-)
-@click.option(
-    "--out",
-    default=Path("results/bench"),
-    show_default=True,
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Results folder. An existing one is resumed.",
-)
-def command(repeats: int, out: Path) -> int:
+@declared(examples=["nsl-bench bench --out results/bench", "nsl-bench bench --repeats 1 --out results/bench"])
+def command(
+    *,
+    repeats: Annotated[int, "Number of train splits per task.", WHOLE] = 3,
+    out: Annotated[Path, "Results folder. An existing one is resumed.", FOLDER] = Path("results/bench"),
+) -> int:
     """Compare FFNSL with baselines on three tasks, with 0, 50 and 90 % of the examples shifted.
 
     The images come with nsl-bench, so nothing is downloaded. The command prints a table and draws curves. Run

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import click
 
-from nsl_bench.cli import Command
+from nsl_bench.cli.declared import declared
 from nsl_bench.core import cache
 from nsl_bench.core.errors import UserError, unknown
 
 __all__ = ["command"]
 
 
-@click.command(
-    cls=Command,
-    name="cache",
-    examples=["nsl-bench cache", "nsl-bench cache clear", "nsl-bench cache clear datasets"],
+@declared(
+    name="cache", examples=["nsl-bench cache", "nsl-bench cache clear", "nsl-bench cache clear datasets"]
 )
-@click.argument("action", type=click.Choice(["list", "clear"]), default="list")
-@click.argument("kind", required=False)
-def command(action: str, kind: str | None) -> None:
+def command(
+    action: Annotated[str, click.Choice(["list", "clear"])] = "list", kind: str | None = None
+) -> None:
     """List or clear the cache folder, or only one KIND of its files (datasets, hub, predictions ...).
 
     The environment variable NSL_BENCH_CACHE sets the folder. It is safe to clear: everything in it can be

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import click
 
-from nsl_bench.cli import Command, problems_found
+from nsl_bench.cli import problems_found
+from nsl_bench.cli.declared import declared
 from nsl_bench.cli.running import limit_options_within, limits_of
 from nsl_bench.core.errors import UserError
 
@@ -16,29 +17,30 @@ _SECONDS = 60.0
 """Default time limit: a learner that hangs is to be found out soon."""
 
 
-@click.command(
-    cls=Command,
+@declared(
     examples=[
         "nsl-bench check my.py:MyLearner",
         "nsl-bench check my.py:MyLearner:alpha=2 --benchmark follow_suit",
         'nsl-bench check --learner-command "python my.py"',
         "nsl-bench check random_forest:trees=10",
-    ],
-)
-@click.argument("learner", required=False)
-@click.option(
-    "--learner-command",
-    "text",
-    help="Check this command instead of LEARNER. Write TRACK=COMMAND if its track is not pretrained.",
-)
-@click.option(
-    "--benchmark",
-    "benchmarks",
-    multiple=True,
-    help="Also try the learner on this task, with the small train set and unshifted images. Repeatable.",
+    ]
 )
 @limit_options_within(_SECONDS)
-def command(learner: str | None, text: str | None, benchmarks: tuple[str, ...], **options: Any) -> int:
+def command(
+    learner: str | None = None,
+    *,
+    text: Annotated[
+        str | None,
+        "--learner-command",
+        "Check this command instead of LEARNER. Write TRACK=COMMAND if its track is not pretrained.",
+    ] = None,
+    benchmarks: Annotated[
+        tuple[str, ...],
+        "--benchmark",
+        "Also try the learner on this task, with the small train set and unshifted images. Repeatable.",
+    ] = (),
+    **options: Any,
+) -> int:
     """Test LEARNER on tiny mock tasks, and on each --benchmark, and list the problems found.
 
     Whatever the learner prints is shown. The check ends at the first time limit reached. Exit code 1 if there

@@ -10,7 +10,8 @@ from importlib.metadata import PackageNotFoundError, version
 import click
 
 from nsl_bench import __version__
-from nsl_bench.cli import Command, problems_found
+from nsl_bench.cli import problems_found
+from nsl_bench.cli.declared import declared
 from nsl_bench.core import cache, registry
 from nsl_bench.core.errors import UserError
 
@@ -20,7 +21,7 @@ _OTHER_PACKAGES = ("datasets", "matplotlib", "pandas", "pyarrow", "safetensors")
 """Packages besides those that results depend on."""
 
 
-@click.command(cls=Command, examples=["nsl-bench doctor"])
+@declared(examples=["nsl-bench doctor"])
 def command() -> int:
     """Print what is installed and missing: packages, cache folder, sandbox, ILASP, FastLAS, environments.
 

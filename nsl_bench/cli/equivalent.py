@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
 import click
 
-from nsl_bench.cli import Command
+from nsl_bench.cli.declared import declared
 from nsl_bench.core.errors import UserError
 
 __all__ = ["command"]
@@ -15,48 +16,33 @@ _GRACE = 5.0
 """Seconds beyond the time limit after which a comparison that does not heed it is ended."""
 
 
-@click.command(
-    cls=Command,
+@declared(
     examples=[
         "nsl-bench equivalent learned.lp true.lp --benchmark follow_suit",
         "nsl-bench equivalent learned.lp true.lp --task task.las",
         "nsl-bench equivalent learned.lp true.lp --background bk.lp --inputs inputs.lp --atom winner/1",
-    ],
+    ]
 )
-@click.argument("first", type=click.Path(path_type=Path))
-@click.argument("second", type=click.Path(path_type=Path))
-@click.option(
-    "--benchmark", help="Benchmark that supplies the background, the possible inputs and the label atoms."
-)
-@click.option(
-    "--task",
-    type=click.Path(path_type=Path),
-    help=".las file that supplies the background, the possible inputs and the atoms.",
-)
-@click.option(
-    "--background",
-    type=click.Path(path_type=Path),
-    help="File with the background. Default: that of --task or --benchmark.",
-)
-@click.option(
-    "--inputs",
-    type=click.Path(path_type=Path),
-    help=(
-        "Choice program that generates the possible inputs. Default: from --benchmark, or from the "
-        "contexts of --task."
-    ),
-)
-@click.option("--atom", "atoms", multiple=True, help="Atom or name/arity to compare. Repeatable.")
-@click.option("--time-limit", type=click.FloatRange(min=0), help="Time limit in seconds.")
 def command(
     first: Path,
     second: Path,
-    benchmark: str | None,
-    task: Path | None,
-    background: Path | None,
-    inputs: Path | None,
-    atoms: tuple[str, ...],
-    time_limit: float | None,
+    *,
+    benchmark: Annotated[
+        str | None, "Benchmark that supplies the background, the possible inputs and the label atoms."
+    ] = None,
+    task: Annotated[
+        Path | None, ".las file that supplies the background, the possible inputs and the atoms."
+    ] = None,
+    background: Annotated[
+        Path | None, "File with the background. Default: that of --task or --benchmark."
+    ] = None,
+    inputs: Annotated[
+        Path | None,
+        "Choice program that generates the possible inputs. Default: from --benchmark, or from the "
+        "contexts of --task.",
+    ] = None,
+    atoms: Annotated[tuple[str, ...], "--atom", "Atom or name/arity to compare. Repeatable."] = (),
+    time_limit: Annotated[float | None, "Time limit in seconds.", click.FloatRange(min=0)] = None,
 ) -> None:
     """Decide whether the hypotheses in the files FIRST and SECOND agree on every possible input.
 

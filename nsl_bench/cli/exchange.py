@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import click
 
-from nsl_bench.cli import Command
+from nsl_bench.cli.declared import OLD_FOLDER, declared
 from nsl_bench.cli.grid import data_seed_option, grid_options, grids_of
 from nsl_bench.core.tracks import Track
 
@@ -18,49 +18,27 @@ if TYPE_CHECKING:
 __all__ = ["export", "score"]
 
 
-@click.command(
-    cls=Command,
+@declared(
     examples=[
         "nsl-bench export follow_suit --name mine --shift noir --percents 0,50,90 --out folders/",
         "nsl-bench export sudoku_4x4 --name mine --supervision label_only --repeats 1 --out folders/",
-    ],
+    ]
 )
 @grid_options
 @data_seed_option
-@click.option("--name", default="mine", show_default=True, help="Name of the learner in the results.")
-@click.option(
-    "--supervision",
-    type=click.Choice(get_args(Track)),
-    default="pretrained",
-    show_default=True,
-    help="Track of the learner. It decides what the folders contain.",
-)
-@click.option(
-    "--images/--no-images", default=True, show_default=True, help="Include images, if the track uses them."
-)
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["parquet", "csv", "json"]),
-    default="parquet",
-    show_default=True,
-    help="Format of the examples.",
-)
-@click.option("--device", default="auto", show_default=True, help="Device for networks: auto, cpu or cuda.")
-@click.option(
-    "--out",
-    required=True,
-    type=click.Path(path_type=Path),
-    help="Folder to create; each run becomes a subfolder.",
-)
 def export(
-    name: str,
-    supervision: Track,
-    images: bool,
-    form: Format,
-    device: str,
+    *,
     data_seed: DataSeed | None,
-    out: Path,
+    name: Annotated[str, "Name of the learner in the results."] = "mine",
+    supervision: Annotated[
+        Track, "Track of the learner. It decides what the folders contain.", click.Choice(get_args(Track))
+    ] = "pretrained",
+    images: Annotated[bool, "--images/--no-images", "Include images, if the track uses them."] = True,
+    form: Annotated[
+        Format, "--format", "Format of the examples.", click.Choice(["parquet", "csv", "json"])
+    ] = "parquet",
+    device: Annotated[str, "Device for networks: auto, cpu or cuda."] = "auto",
+    out: Annotated[Path, "Folder to create; each run becomes a subfolder."],
     **options: Any,
 ) -> None:
     """Write one folder of train and test examples of BENCHMARK for each run.
@@ -80,19 +58,21 @@ def export(
     click.echo(f"{count} folders written to {out}; {len(jobs) - count} already existed.")
 
 
-@click.command(
-    cls=Command,
+@declared(
     examples=[
         "nsl-bench score folders/ --out results/",
         "nsl-bench score folders/ --name mine_2 --out results/",
-    ],
+    ]
 )
-@click.argument("folder", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option("--name", help="Name of the learner in the results. Default: the exported name.")
 @data_seed_option
-@click.option("--device", default="auto", show_default=True, help="Device for networks: auto, cpu or cuda.")
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="Results folder to write to.")
-def score(folder: Path, name: str | None, data_seed: DataSeed | None, device: str, out: Path) -> int:
+def score(
+    folder: Annotated[Path, OLD_FOLDER],
+    *,
+    data_seed: DataSeed | None,
+    name: Annotated[str | None, "Name of the learner in the results. Default: the exported name."] = None,
+    device: Annotated[str, "Device for networks: auto, cpu or cuda."] = "auto",
+    out: Annotated[Path, "Results folder to write to."],
+) -> int:
     """Score the predictions and the hypothesis.lp in exported folders.
 
     Scoring a folder again replaces its earlier record.

@@ -3,38 +3,36 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
 import click
 
-from nsl_bench.cli import Command
+from nsl_bench.cli.declared import FILE, declared
 
 __all__ = ["command"]
 
 
-@click.command(
-    cls=Command,
+@declared(
     examples=[
         "nsl-bench gallery crop_yield --out leaves.png",
         "nsl-bench gallery indoor_scene --concepts --out rooms.png",
         "nsl-bench gallery sudoku_9x9 --source mnist:data/ --out digits.png",
-    ],
+    ]
 )
-@click.argument("benchmark")
-@click.option("--source", help="Image source. Default: the benchmark's embedded one.")
-@click.option(
-    "--concepts/--shifts",
-    default=False,
-    help="Show every concept, or every shift at all severities (default).",
-)
-@click.option(
-    "--images",
-    type=click.IntRange(1, 20),
-    help="Number of images of each concept or shift. Default: 3 per concept, 5 per shift.",
-)
-@click.option(
-    "--out", required=True, type=click.Path(path_type=Path, dir_okay=False), help="PNG file to write."
-)
-def command(benchmark: str, source: str | None, concepts: bool, images: int | None, out: Path) -> None:
+def command(
+    benchmark: str,
+    *,
+    source: Annotated[str | None, "Image source. Default: the benchmark's embedded one."] = None,
+    concepts: Annotated[
+        bool, "--concepts/--shifts", "Show every concept, or every shift at all severities (default)."
+    ] = False,
+    images: Annotated[
+        int | None,
+        "Number of images of each concept or shift. Default: 3 per concept, 5 per shift.",
+        click.IntRange(1, 20),
+    ] = None,
+    out: Annotated[Path, "PNG file to write.", FILE],
+) -> None:
     """Draw a contact sheet of BENCHMARK's images: every shift and severity, or every concept."""
     from nsl_bench.core import registry
     from nsl_bench.core.errors import UserError

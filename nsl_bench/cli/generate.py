@@ -3,88 +3,64 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
 import click
 
-from nsl_bench.cli import Command
+from nsl_bench.cli.declared import OLD_FILE, OLD_FOLDER, WHOLE, declared
 from nsl_bench.cli.grid import percentages
 from nsl_bench.core.errors import Interrupted, UserError
 
 __all__ = ["command"]
 
 
-@click.command(
-    cls=Command,
+@declared(
     examples=[
         "nsl-bench generate sudoku_4x4 --out sudoku/",
         "nsl-bench generate follow_suit --shift noir --percents 50,90 --images used --out tricks/",
         "nsl-bench generate sudoku_9x9 --size large --source mnist:data/ --workers 2 --out grids/",
         "nsl-bench generate --recipe recipe.toml --out tricks/",
         "nsl-bench generate --recipe tricks/manifest.json --out again/",
-    ],
-)
-@click.argument("benchmark", required=False)
-@click.option(
-    "--out", required=True, type=click.Path(path_type=Path), help="Folder to create. It must be new or empty."
-)
-@click.option(
-    "--recipe",
-    "file",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Recipe in TOML, or the manifest.json of a data set. Other options override its settings.",
-)
-@click.option("--size", help="Train size, e.g. small or large.")
-@click.option("--train", type=click.IntRange(1), help="Number of train examples, instead of --size.")
-@click.option("--test", type=click.IntRange(1), help="Number of test examples.")
-@click.option("--repeats", type=click.IntRange(1), help="Number of train splits.")
-@click.option(
-    "--shift",
-    "shifts",
-    multiple=True,
-    help=(
-        "Shift to include, as a short name or spec; 'standard' for none. Repeatable. Default: all of "
-        "the benchmark's shifts."
-    ),
-)
-@click.option(
-    "--percents",
-    callback=percentages,
-    help="Shares of shifted examples (%) whose content hashes the manifest lists, e.g. 50,90.",
-)
-@click.option("--source", help="Image source. Default: the embedded one.")
-@click.option(
-    "--images",
-    type=click.Choice(["all", "used"]),
-    help="Store the whole image pool, or only the images that examples show.",
-)
-@click.option("--seed", type=click.IntRange(0), help="Seed of the examples.")
-@click.option(
-    "--splits",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Folder of existing splits (test.csv, small/train_1.csv ...) to use instead of generating them.",
-)
-@click.option(
-    "--workers",
-    default=1,
-    show_default=True,
-    type=click.IntRange(1),
-    help="Number of processes that render images.",
+    ]
 )
 def command(
-    benchmark: str | None,
-    out: Path,
-    file: Path | None,
-    size: str | None,
-    train: int | None,
-    test: int | None,
-    repeats: int | None,
-    shifts: tuple[str, ...],
-    percents: list[float] | None,
-    source: str | None,
-    images: str | None,
-    seed: int | None,
-    splits: Path | None,
-    workers: int,
+    benchmark: str | None = None,
+    *,
+    out: Annotated[Path, "Folder to create. It must be new or empty."],
+    file: Annotated[
+        Path | None,
+        "--recipe",
+        "Recipe in TOML, or the manifest.json of a data set. Other options override its settings.",
+        OLD_FILE,
+    ] = None,
+    size: Annotated[str | None, "Train size, e.g. small or large."] = None,
+    train: Annotated[int | None, "Number of train examples, instead of --size.", WHOLE] = None,
+    test: Annotated[int | None, "Number of test examples.", WHOLE] = None,
+    repeats: Annotated[int | None, "Number of train splits.", WHOLE] = None,
+    shifts: Annotated[
+        tuple[str, ...],
+        "--shift",
+        "Shift to include, as a short name or spec; 'standard' for none. Repeatable. Default: all of "
+        "the benchmark's shifts.",
+    ] = (),
+    percents: Annotated[
+        list[float] | None,
+        "Shares of shifted examples (%) whose content hashes the manifest lists, e.g. 50,90.",
+        percentages,
+    ] = None,
+    source: Annotated[str | None, "Image source. Default: the embedded one."] = None,
+    images: Annotated[
+        str | None,
+        "Store the whole image pool, or only the images that examples show.",
+        click.Choice(["all", "used"]),
+    ] = None,
+    seed: Annotated[int | None, "Seed of the examples.", click.IntRange(0)] = None,
+    splits: Annotated[
+        Path | None,
+        "Folder of existing splits (test.csv, small/train_1.csv ...) to use instead of generating them.",
+        OLD_FOLDER,
+    ] = None,
+    workers: Annotated[int, "Number of processes that render images.", WHOLE] = 1,
 ) -> None:
     """Generate a data set of BENCHMARK: images, examples, knowledge, data set card and manifest.
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from nsl_bench.cli import Command
+from nsl_bench.api.learning import learn
+from nsl_bench.cli.declared import WHOLE, declared, options_of
 from nsl_bench.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -21,8 +22,7 @@ _MEBIBYTE = 2**20
 _DIALECTS = {"ilasp": "ILASP's", "fastlas": "FastLAS's"}
 
 
-@click.command(
-    cls=Command,
+@declared(
     examples=[
         "nsl-bench learn task.las",
         "nsl-bench learn task.las --json --time-limit 60",
@@ -30,66 +30,33 @@ _DIALECTS = {"ilasp": "ILASP's", "fastlas": "FastLAS's"}
         "nsl-bench learn task.las --space | head     # rules that may be learned, with their costs",
         "nsl-bench learn task.las --verify     # check the answer by the definition, apart from the search",
         "nsl-bench learn task.las --rule-learner fastlas --executable ~/bin/FastLAS",
-    ],
+    ]
 )
-@click.argument("task", type=click.Path(path_type=Path))
-@click.option("--json", "as_json", is_flag=True, help="Print the result as one JSON object.")
-@click.option(
-    "--time-limit",
-    type=click.FloatRange(min=0),
-    help="Time limit in seconds, kept to within a second. The best hypothesis so far is then printed.",
-)
-@click.option("--memory-limit", type=click.IntRange(min=1), help="Memory limit in megabytes.")
-@click.option(
-    "--dialect",
-    type=click.Choice(["ilasp", "fastlas"]),
-    help="Dialect of the task file, which sets the defaults. Default: what its statements tell.",
-)
-@click.option(
-    "--no-constraints",
-    is_flag=True,
-    help="Leave rules without a head out of the hypothesis space in ILASP's dialect (its option -nc).",
-)
-@click.option(
-    "--rule-learner", default="exact", show_default=True, help="Rule learner: exact, fastlas or ilasp."
-)
-@click.option(
-    "--executable",
-    type=click.Path(path_type=Path),
-    help="Path of FastLAS or ILASP, if it is not on the PATH.",
-)
-@click.option(
-    "--space",
-    "only_space",
-    is_flag=True,
-    help="Print the rules that a hypothesis may have, each with its cost, and do not learn.",
-)
-@click.option(
-    "--progress", is_flag=True, help="Print each step, better score and better bound on standard error."
-)
-@click.option(
-    "--threads",
-    type=click.IntRange(1, 64),
-    default=1,
-    show_default=True,
-    help="Threads with which clingo proves an optimum. The answer is the same with any number.",
-)
-@click.option("--explain", "with_explanation", is_flag=True, help="Show which examples each rule covers.")
-@click.option(
-    "--verify",
-    is_flag=True,
-    help="Check the score against the definition, and optimality too if the space is small.",
+@options_of(
+    learn,
+    time_limit=click.FloatRange(min=0),
+    memory_limit=WHOLE,
+    dialect=click.Choice(["ilasp", "fastlas"]),
+    constraints=None,
+    threads=click.IntRange(1, 64),
+    explain="Show which examples each rule covers.",
+    progress=None,
 )
 def command(
     task: Path,
-    as_json: bool,
-    memory_limit: int | None,
-    executable: Path | None,
-    progress: bool,
+    *,
+    as_json: Annotated[bool, "--json", "Print the result as one JSON object."] = False,
+    no_constraints: Annotated[
+        bool, "Leave rules without a head out of the hypothesis space in ILASP's dialect (its option -nc)."
+    ] = False,
+    executable: Annotated[Path | None, "Path of FastLAS or ILASP, if it is not on the PATH."] = None,
+    space: Annotated[
+        bool, "Print the rules that a hypothesis may have, each with its cost, and do not learn."
+    ] = False,
+    progress: Annotated[bool, "Print each step, better score and better bound on standard error."] = False,
     threads: int,
-    with_explanation: bool,
-    only_space: bool,
-    no_constraints: bool,
+    explain: bool,
+    memory_limit: int | None,
     **options: Any,
 ) -> int:
     """Learn the hypothesis with the lowest score from the task file TASK.
@@ -110,7 +77,7 @@ def command(
 
     memory = None if memory_limit is None else memory_limit * _MEBIBYTE
     options["constraints"] = not no_constraints
-    if only_space:
+    if space:
         _print_space(task, memory, warned, as_json=as_json, **options)
         return 0
     given: dict[str, Any] = {} if executable is None else {"executable": executable}
@@ -120,7 +87,7 @@ def command(
         task,
         memory_limit=memory,
         options=given,
-        explain=with_explanation,
+        explain=explain,
         progress=(lambda found: click.echo(str(found), err=True)) if progress else None,
         warned=warned,
         find=rule_learner_of,

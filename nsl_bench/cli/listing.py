@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from nsl_bench.cli import Command
+from nsl_bench.cli.declared import declared
 
 if TYPE_CHECKING:
     from nsl_bench.api.parts import PartInfo
@@ -17,14 +17,10 @@ __all__ = ["command"]
 _WIDTH = 100
 
 
-@click.command(
-    cls=Command,
-    name="list",
-    examples=["nsl-bench list", "nsl-bench list learners", "nsl-bench list learners ffnsl"],
+@declared(
+    name="list", examples=["nsl-bench list", "nsl-bench list learners", "nsl-bench list learners ffnsl"]
 )
-@click.argument("kind", required=False)
-@click.argument("name", required=False)
-def command(kind: str | None, name: str | None) -> None:
+def command(kind: str | None = None, name: str | None = None) -> None:
     """List tasks, sources, shifts, networks, learners, rule learners, engines, executors and metrics.
 
     Give KIND, one of these words (rule_learners with an underscore), to see the options of each part with

@@ -3,62 +3,40 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
 import click
 
-from nsl_bench.cli import Command
+from nsl_bench.cli.declared import FOLDER, WHOLE, declared
 
 __all__ = ["command"]
 
 
-@click.command(
-    cls=Command,
+@declared(
     examples=[
         "nsl-bench networks sudoku_4x4 --network softmax --network edl_gen --out results/networks",
         "nsl-bench networks follow_suit --network softmax --network edl_gen --shift noir --shift comic "
         "--out results/networks",
         "nsl-bench networks sudoku_4x4 --source mnist:data/ --network edl_gen --network mc_dropout "
         "--network ensemble --network temperature --out results/mnist",
-    ],
-)
-@click.argument("benchmark")
-@click.option("--source", help="Image source. Default: the benchmark's embedded one.")
-@click.option(
-    "--network",
-    "specs",
-    multiple=True,
-    default=["softmax", "edl_gen"],
-    show_default=True,
-    help="Network to compare. Repeatable.",
-)
-@click.option(
-    "--shift",
-    "shifts",
-    multiple=True,
-    help="Shift, as a short name or spec. Repeatable. Default: all of the benchmark's shifts.",
-)
-@click.option(
-    "--limit",
-    default=2000,
-    show_default=True,
-    type=click.IntRange(1),
-    help="Maximum number of held-out images.",
-)
-@click.option("--device", default="auto", show_default=True, help="Device: auto, cpu, cuda ...")
-@click.option(
-    "--out",
-    required=True,
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Folder for the tables and figures.",
+    ]
 )
 def command(
     benchmark: str,
-    source: str | None,
-    specs: tuple[str, ...],
-    shifts: tuple[str, ...],
-    limit: int,
-    device: str,
-    out: Path,
+    *,
+    source: Annotated[str | None, "Image source. Default: the benchmark's embedded one."] = None,
+    specs: Annotated[tuple[str, ...], "--network", "Network to compare. Repeatable."] = (
+        "softmax",
+        "edl_gen",
+    ),
+    shifts: Annotated[
+        tuple[str, ...],
+        "--shift",
+        "Shift, as a short name or spec. Repeatable. Default: all of the benchmark's shifts.",
+    ] = (),
+    limit: Annotated[int, "Maximum number of held-out images.", WHOLE] = 2000,
+    device: Annotated[str, "Device: auto, cpu, cuda ..."] = "auto",
+    out: Annotated[Path, "Folder for the tables and figures.", FOLDER],
 ) -> None:
     """Compare networks for BENCHMARK on held-out images (pool B).
 

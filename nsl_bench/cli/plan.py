@@ -6,19 +6,18 @@ from typing import Any
 
 import click
 
-from nsl_bench.cli import Command
+from nsl_bench.cli.declared import declared
 from nsl_bench.cli.grid import grid_options, grids_of
 
 __all__ = ["command"]
 
 
-@click.command(
-    cls=Command,
+@declared(
     examples=[
         "nsl-bench plan follow_suit --learner ffnsl --learner random_forest --shift noir --percents 0-100/10 "
         "> plan.toml",
         "nsl-bench plan sudoku_4x4 --learner ffnsl --learner mine.py:Mine --track symbolic > plan.toml",
-    ],
+    ]
 )
 @grid_options
 def command(**options: Any) -> None:

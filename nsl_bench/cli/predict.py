@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import click
 
-from nsl_bench.cli import Command
+from nsl_bench.api.rules import predict
+from nsl_bench.cli.declared import WHOLE, declared, options_of
 from nsl_bench.core.errors import UserError
 
 __all__ = ["command"]
@@ -26,48 +27,24 @@ def _pairs(ctx: click.Context, parameter: click.Parameter, texts: tuple[str, ...
     return found
 
 
-@click.command(
-    cls=Command,
+@declared(
     examples=[
         "nsl-bench predict learned.lp follow_suit --probabilities vectors.csv",
         "nsl-bench predict learned.lp follow_suit --images tricks/    # tricks/1/player_1.png ...",
         "nsl-bench predict learned.lp crop_yield --images leaves/ --metadata location=5 --json",
         "nsl-bench predict learned.lp addition:digits=5 --images sums/    # sums/7/1/first.png ...",
-    ],
+    ]
 )
-@click.argument("hypothesis", type=click.Path(path_type=Path))
-@click.argument("benchmark")
-@click.option(
-    "--probabilities",
-    type=click.Path(path_type=Path),
-    help="CSV file with the columns example, slot and one for each concept; for sequences also step.",
-)
-@click.option(
-    "--images",
-    type=click.Path(path_type=Path),
-    help="Folder of images, EXAMPLE/SLOT.png; for sequences EXAMPLE/STEP/SLOT.png.",
-)
-@click.option(
-    "--metadata", multiple=True, callback=_pairs, help="Metadata of all examples, NAME=VALUE. Repeatable."
-)
-@click.option("--source", help="Image source that the network was trained on. Default: the embedded one.")
-@click.option("--network", default="softmax", show_default=True, help="Perception network.")
-@click.option(
-    "--engine", default="auto", show_default=True, help="Inference engine: auto, exact, sampling or problog."
-)
-@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON for each example or step.")
-@click.option(
-    "--time-limit",
-    type=click.FloatRange(min=0, min_open=True),
-    help="Time limit in seconds for grounding (default 60), and again for inference (default none).",
-)
-@click.option(
-    "--memory-limit",
-    type=click.IntRange(min=1),
-    help="Memory limit in megabytes for grounding and inference.",
-)
+@options_of(predict, metadata=None, time_limit=click.FloatRange(min=0, min_open=True), memory_limit=WHOLE)
 def command(
-    hypothesis: Path, benchmark: str, metadata: dict[str, str], as_json: bool, **options: Any
+    hypothesis: Path,
+    benchmark: str,
+    *,
+    metadata: Annotated[
+        dict[str, str] | None, "Metadata of all examples, NAME=VALUE. Repeatable.", _pairs
+    ] = None,
+    as_json: Annotated[bool, "--json", "Print one line of JSON for each example or step."] = False,
+    **options: Any,
 ) -> None:
     """Print the label probabilities that the rules in the file HYPOTHESIS give to examples of BENCHMARK.
 
@@ -77,8 +54,6 @@ def command(
     In a task of sequences, every step gets a label. It takes into account the images of its sequence up to
     that step.
     """
-    from nsl_bench.api.rules import predict
-
     found = predict(hypothesis, benchmark, metadata=metadata, **options)
     if found.note:
         click.echo(f"Note: {found.note}", err=True)

@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
 import click
 
-from nsl_bench.cli import Command
+from nsl_bench.cli.declared import declared
 
 __all__ = ["command"]
 
 
-@click.command(
-    cls=Command,
+@declared(
     examples=[
         "nsl-bench publish tricks/ --repo owner/name --dry-run",
         "nsl-bench publish tricks/ --repo owner/name",
-    ],
+    ]
 )
-@click.argument("folder", type=click.Path(path_type=Path))
-@click.option(
-    "--repo", required=True, help="Repository on the Hub, owner/name. Created if it does not exist."
-)
-@click.option("--private", is_flag=True, help="Make a newly created repository private.")
-@click.option("--dry-run", is_flag=True, help="List what would be uploaded, without uploading.")
-def command(folder: Path, repo: str, private: bool, dry_run: bool) -> None:
+def command(
+    folder: Path,
+    *,
+    repo: Annotated[str, "Repository on the Hub, owner/name. Created if it does not exist."],
+    private: Annotated[bool, "Make a newly created repository private."] = False,
+    dry_run: Annotated[bool, "List what would be uploaded, without uploading."] = False,
+) -> None:
     """Verify the data set in FOLDER and upload it to the Hub in one commit, tagged with its version.
 
     An existing version is never overwritten.

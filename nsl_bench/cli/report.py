@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
 
-from nsl_bench.cli import Command
+from nsl_bench.cli.declared import FOLDER, declared, options_of
 from nsl_bench.cli.grid import percentages
 from nsl_bench.core.errors import UserError, did_you_mean
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from nsl_bench.api.results import Format, PictureFormat, Results
+    from nsl_bench.api.results import Format, Results
 
 __all__ = ["command"]
 
@@ -45,8 +45,59 @@ def _filters(function: Any) -> Any:
     return function
 
 
-@click.command(
-    cls=Command,
+def _report(
+    found: Results,
+    *,
+    form: Annotated[
+        Literal["markdown", "csv", "latex", "html"], "--format", "Output format of the tables."
+    ] = "markdown",
+    layout: Annotated[
+        Literal["long", "wide"],
+        "long: one row per learner and share. wide: one row per learner, one column per share, best in bold.",
+    ] = "long",
+    metrics: Annotated[tuple[str, ...], "--metric", "Metric to show. Repeatable."] = (),
+    against: Annotated[
+        str | None, "Show paired differences between this learner and every other one."
+    ] = None,
+    predicates: Annotated[
+        tuple[str, ...],
+        "--holds",
+        "Count the train splits whose rules mention this predicate or constant. Repeatable.",
+    ] = (),
+    intervals: Annotated[
+        bool, "Show 95 % intervals of accuracy over train splits, seeds, and test examples or images."
+    ] = False,
+    interventions: Annotated[bool, "Show accuracy given true concepts (see run --interventions)."] = False,
+    perceived: Annotated[bool, "Show which concepts the network predicts on the train images."] = False,
+    curves: Annotated[bool, "--curves/--no-curves", "Draw figures."] = True,
+    picture_format: Annotated[Literal["png", "svg", "pdf"], "File format of the figures."] = "png",
+    out: Annotated[
+        Path | None, "Folder for the figures. Default: curves/ in the first results folder.", FOLDER
+    ] = None,
+) -> None:
+    """Print the tables that are asked for, and draw."""
+    click.echo(found.table(metrics or None, form, layout), nl=False)
+    if form != "csv" and (by_task := found.structure(metrics or None, form)):
+        click.echo(f"\n{by_task}", nl=False)
+    _say_what_counts(found)
+    if against is not None:
+        _differences(found, against, metrics, form)
+    if intervals:
+        title = "95 % intervals of accuracy, and what its standard error is made of"
+        _print_table(title, found.intervals(), form)
+    if interventions:
+        from nsl_bench.report.tables import interventions as with_true_concepts
+
+        _print_table("Accuracy given true concepts", with_true_concepts(found.frame), form)
+    folder = out or found.folder / "curves"
+    drawn = _analysed(found, predicates, perceived, form, folder if curves else None)
+    if curves:
+        drawn += [*found.curves(folder, metrics or None, picture_format), *_more_pictures(found, folder)]
+    for path in drawn:
+        click.echo(f"Curves: {path}", err=True)
+
+
+@declared(
     examples=[
         "nsl-bench report results/",
         "nsl-bench report results/ --format csv > results.csv",
@@ -54,71 +105,22 @@ def _filters(function: Any) -> Any:
         "nsl-bench report results/ --against random_forest --shift noir",
         "nsl-bench report results/ others/ --name my.py:Mine=Mine --picture-format pdf",
         "nsl-bench report results/ --holds rank_higher --holds suit --perceived",
-    ],
+    ]
 )
-@click.argument("results", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(["markdown", "csv", "latex", "html"]),
-    default="markdown",
-    show_default=True,
-    help="Output format of the tables.",
-)
-@click.option(
-    "--layout",
-    type=click.Choice(["long", "wide"]),
-    default="long",
-    show_default=True,
-    help=(
-        "long: one row per learner and share. wide: one row per learner, one column per share, best in bold."
-    ),
-)
-@click.option("--metric", "metrics", multiple=True, help="Metric to show. Repeatable.")
 @_filters
-@click.option(
-    "--shares", callback=percentages, help="Only runs at these shares (%), e.g. 0,50,90 or 0-100/10."
-)
-@click.option(
-    "--name",
-    "names",
-    multiple=True,
-    callback=_names,
-    help="Display name of a learner, LEARNER=NAME. Repeatable.",
-)
-@click.option("--against", help="Show paired differences between this learner and every other one.")
-@click.option(
-    "--holds",
-    "predicates",
-    multiple=True,
-    help="Count the train splits whose rules mention this predicate or constant. Repeatable.",
-)
-@click.option(
-    "--intervals",
-    is_flag=True,
-    help="Show 95 % intervals of accuracy over train splits, seeds, and test examples or images.",
-)
-@click.option(
-    "--interventions", is_flag=True, help="Show accuracy given true concepts (see run --interventions)."
-)
-@click.option(
-    "--perceived", is_flag=True, help="Show which concepts the network predicts on the train images."
-)
-@click.option("--runs", is_flag=True, help="List the runs with their keys instead of tables.")
-@click.option("--curves/--no-curves", default=True, show_default=True, help="Draw figures.")
-@click.option(
-    "--picture-format",
-    type=click.Choice(["png", "svg", "pdf"]),
-    default="png",
-    show_default=True,
-    help="File format of the figures.",
-)
-@click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for the figures. Default: curves/ in the first results folder.",
-)
-def command(results: tuple[Path, ...], names: dict[str, str], shares: list[float], **options: Any) -> None:
+@options_of(_report)
+def command(
+    results: tuple[Path, ...],
+    *,
+    shares: Annotated[
+        tuple[float, ...], "Only runs at these shares (%), e.g. 0,50,90 or 0-100/10.", percentages
+    ] = (),
+    names: Annotated[
+        dict[str, str] | None, "--name", "Display name of a learner, LEARNER=NAME. Repeatable.", _names
+    ] = None,
+    runs: Annotated[bool, "List the runs with their keys instead of tables."] = False,
+    **options: Any,
+) -> None:
     """Print mean and standard error over train splits, and draw curves over the share of shifted examples.
 
     RESULTS are results folders. If a run is in several, the last folder counts. Figures show metrics, causes
@@ -132,48 +134,14 @@ def command(results: tuple[Path, ...], names: dict[str, str], shares: list[float
         where["share"] = shares
     if where and len(found):
         found = found.where(**where)
-    listed = options.pop("runs")
-    if found.frame.empty or not (listed or (found.frame["status"] == "ok").any()):
+    if found.frame.empty or not (runs or (found.frame["status"] == "ok").any()):
         click.echo(f"No finished runs in {' and '.join(map(str, results))}.", err=True)
         if not found.frame.empty:
             _say_what_counts(found)
-    elif listed:
+    elif runs:
         click.echo(_listed(found), nl=False)
     else:
         _report(found, **options)
-
-
-def _report(
-    found: Results,
-    form: Format,
-    layout: Literal["long", "wide"],
-    metrics: tuple[str, ...],
-    *,
-    curves: bool,
-    picture_format: PictureFormat,
-    out: Path | None,
-    **more: Any,
-) -> None:
-    """Print the tables that are asked for, and draw."""
-    click.echo(found.table(metrics or None, form, layout), nl=False)
-    if form != "csv" and (by_task := found.structure(metrics or None, form)):
-        click.echo(f"\n{by_task}", nl=False)
-    _say_what_counts(found)
-    if more["against"] is not None:
-        _differences(found, more["against"], metrics, form)
-    if more["intervals"]:
-        title = "95 % intervals of accuracy, and what its standard error is made of"
-        _print_table(title, found.intervals(), form)
-    if more["interventions"]:
-        from nsl_bench.report.tables import interventions as with_true_concepts
-
-        _print_table("Accuracy given true concepts", with_true_concepts(found.frame), form)
-    folder = out or found.folder / "curves"
-    drawn = _analysed(found, more["predicates"], more["perceived"], form, folder if curves else None)
-    if curves:
-        drawn += [*found.curves(folder, metrics or None, picture_format), *_more_pictures(found, folder)]
-    for path in drawn:
-        click.echo(f"Curves: {path}", err=True)
 
 
 def _listed(found: Results) -> str:

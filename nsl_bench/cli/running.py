@@ -5,59 +5,67 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
 
-from nsl_bench.cli import Command, command_line
+from nsl_bench.cli import command_line
+from nsl_bench.cli.declared import WHOLE, declared, options_of
 from nsl_bench.cli.grid import data_seed_option, grid_options, grids_of, whole_numbers
 from nsl_bench.core.errors import Interrupted, UserError
+from nsl_bench.run.grid import Options
 
 if TYPE_CHECKING:
     from nsl_bench.run.record import Record
-    from nsl_bench.run.sweep import Rerun
     from nsl_bench.sandbox.limits import Limits
-    from nsl_bench.sandbox.sealing import DataSeed
 
 __all__ = ["command", "limit_options", "limit_options_within", "limits_of", "say"]
 
-_LIMITS = [
-    click.option(
-        "--time-limit",
-        default=3600.0,
-        show_default=True,
-        type=click.FloatRange(min=0, min_open=True),
-        help="Time limit in seconds for each fit and each predict.",
-    ),
-    click.option(
-        "--memory-limit",
-        default="8G",
-        show_default=True,
-        help="Resident memory limit of each learner, e.g. 512M or 8G.",
-    ),
-    click.option(
+
+def _limits(
+    *,
+    time_limit: Annotated[
+        float, "Time limit in seconds for each fit and each predict.", click.FloatRange(min=0, min_open=True)
+    ] = 3600.0,
+    memory_limit: Annotated[str, "Resident memory limit of each learner, e.g. 512M or 8G."] = "8G",
+    allowed: Annotated[
+        tuple[str, ...],
         "--allow",
-        "allowed",
-        multiple=True,
-        help=("Resource that learners may use in the sandbox: network, read=PATH or write=PATH. Repeatable."),
-    ),
-    click.option(
-        "--isolation",
-        type=click.Choice(["process", "none"]),
-        default="process",
-        show_default=True,
-        help=(
-            "process: each learner runs in a sandbox. none: learners share the main process, without limits."
-        ),
-    ),
-]
+        "Resource that learners may use in the sandbox: network, read=PATH or write=PATH. Repeatable.",
+    ] = (),
+    isolation: Annotated[
+        Literal["process", "none"],
+        "process: each learner runs in a sandbox. none: learners share the main process, without limits.",
+    ] = "process",
+    hidden: Sequence[Path] = (),
+) -> Limits | None:
+    from nsl_bench.sandbox.limits import Limits, memory_size
+
+    paths: dict[str, list[Path]] = {"read": [], "write": []}
+    for word in allowed:
+        kind, equals, path = word.partition("=")
+        if word == "network":
+            continue
+        if kind not in paths or not equals or not Path(path).exists():
+            raise UserError(
+                f"--allow must be network, read=PATH or write=PATH, and the path must exist; got '{word}'."
+            )
+        paths[kind].append(Path(path))
+    memory = memory_size(memory_limit)
+    if isolation == "none":
+        return None
+    return Limits(
+        time=time_limit,
+        memory=memory,
+        network="network" in allowed,
+        read=(*paths["read"], *paths["write"]),
+        write=tuple(paths["write"]),
+        hidden=tuple(path.resolve() for path in hidden if path.exists()),
+    )
 
 
-def limit_options(function: Any) -> Any:
-    """Give a command the options of what learners may use."""
-    for option in reversed(_LIMITS):
-        function = option(function)
-    return function
+limit_options = options_of(_limits, hidden=None)
+"""Gives a command the options of what learners may use."""
 
 
 def limit_options_within(seconds: float) -> Callable[[Any], Any]:
@@ -82,34 +90,11 @@ def limits_of(options: dict[str, Any], hidden: Sequence[Path] = ()) -> Limits | 
     Raises:
         UserError: an option with a value that there is not.
     """
-    from nsl_bench.sandbox.limits import Limits, memory_size
-
-    time, memory = options.pop("time_limit"), memory_size(options.pop("memory_limit"))
-    allowed, isolation = options.pop("allowed"), options.pop("isolation")
-    paths: dict[str, list[Path]] = {"read": [], "write": []}
-    for word in allowed:
-        kind, equals, path = word.partition("=")
-        if word == "network":
-            continue
-        if kind not in paths or not equals or not Path(path).exists():
-            raise UserError(
-                f"--allow must be network, read=PATH or write=PATH, and the path must exist; got '{word}'."
-            )
-        paths[kind].append(Path(path))
-    if isolation == "none":
-        return None
-    return Limits(
-        time=time,
-        memory=memory,
-        network="network" in allowed,
-        read=(*paths["read"], *paths["write"]),
-        write=tuple(paths["write"]),
-        hidden=tuple(path.resolve() for path in hidden if path.exists()),
-    )
+    names = ("time_limit", "memory_limit", "allowed", "isolation")
+    return _limits(**{name: options.pop(name) for name in names}, hidden=hidden)
 
 
-@click.command(
-    cls=Command,
+@declared(
     examples=[
         "nsl-bench run follow_suit --learner ffnsl --learner random_forest --shift noir "
         "--shares 0,50,90 --out results/",
@@ -117,55 +102,21 @@ def limits_of(options: dict[str, Any], hidden: Sequence[Path] = ()) -> Limits | 
         "--out results/",
         "nsl-bench run sudoku_4x4 --track symbolic --learner mine.py:Mine --time-limit 60 --out results/",
         "nsl-bench run plan.toml --executor dask --scheduler tcp://127.0.0.1:8786 --out results/",
-    ],
+    ]
 )
 @grid_options
 @data_seed_option
 @limit_options
-@click.option(
-    "--interventions",
-    callback=whole_numbers,
-    help="Also test with the true concepts of this many slots of each test example, e.g. 1,2,4.",
-)
-@click.option(
-    "--device",
-    default="auto",
-    show_default=True,
-    help="Device for networks (auto, cpu or cuda) and, unless auto, for learners.",
-)
-@click.option("--jobs", type=click.IntRange(1), help="Number of parallel runs. Default: one per core.")
-@click.option(
-    "--executor",
-    type=click.Choice(["processes", "dask"]),
-    default="processes",
-    show_default=True,
-    help="Where to run: processes on this machine, or the Dask cluster at --scheduler.",
-)
-@click.option("--scheduler", help="Address of the Dask scheduler, e.g. tcp://127.0.0.1:8786.")
-@click.option(
-    "--rerun",
-    type=click.Choice(["missing", "failed", "all"]),
-    default="missing",
-    show_default=True,
-    help="Which runs to do: those without a record, also those that failed, or all.",
-)
-@click.option("--dry-run", is_flag=True, help="List the runs to do, without doing them.")
-@click.option(
-    "--out",
-    required=True,
-    type=click.Path(path_type=Path),
-    help="Results folder. An existing one is resumed.",
-)
+@options_of(Options, limits=None, data_seed=None, jobs=WHOLE, interventions=whole_numbers)
 def command(
-    out: Path,
-    device: str,
-    jobs: int | None,
-    data_seed: DataSeed | None,
-    executor: str,
+    *,
+    executor: Annotated[
+        Literal["processes", "dask"],
+        "Where to run: processes on this machine, or the Dask cluster at --scheduler.",
+    ] = "processes",
     scheduler: str | None,
-    rerun: Rerun,
-    interventions: tuple[int, ...],
-    dry_run: bool,
+    dry_run: Annotated[bool, "List the runs to do, without doing them."] = False,
+    out: Annotated[Path, "Results folder. An existing one is resumed."],
     **options: Any,
 ) -> int:
     """Score learners on BENCHMARK, or run a plan (PLAN.toml).
@@ -173,17 +124,14 @@ def command(
     Each result is saved as soon as its run finishes. Run the same command again to resume. Learners run in a
     sandbox: no network, and read access only to their own code and installed packages.
     """
-    from nsl_bench.api.evaluation import Evaluation, Options
+    from nsl_bench.api.evaluation import Evaluation
     from nsl_bench.run.sweep import SchedulerLost
 
     if (executor == "dask") != (scheduler is not None):
         raise UserError("--executor dask and --scheduler ADDRESS must be given together.")
     grids = grids_of(options)
-    evaluation = Evaluation(
-        grids,
-        out,
-        Options(limits_of(options), device, jobs, scheduler, rerun, data_seed, interventions),
-    )
+    limits = limits_of(options)
+    evaluation = Evaluation(grids, out, Options(limits, scheduler=scheduler, **options))
     todo = evaluation.todo
     if dry_run:
         for job in todo:

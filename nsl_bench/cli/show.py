@@ -3,54 +3,35 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import click
 
-from nsl_bench.cli import Command
+from nsl_bench.cli.declared import FILE, WHOLE, declared
 from nsl_bench.core.errors import UserError
 
 __all__ = ["command"]
 
 
-@click.command(
-    cls=Command,
+@declared(
     examples=[
         "nsl-bench show follow_suit --shift noir --n 12 --out sheet.png",
         "nsl-bench show sudoku_9x9 --shift rotate90 --percent 50 --n 4 --out grids.png",
-    ],
-)
-@click.argument("benchmark")
-@click.option("--shift", default="standard", show_default=True, help="Shift, as a short name or spec.")
-@click.option(
-    "--percent", type=float, help="Share of shifted examples in percent. Default: 100 if --shift is given."
-)
-@click.option("--n", default=12, show_default=True, type=click.IntRange(1, 400), help="Number of examples.")
-@click.option(
-    "--columns", type=click.IntRange(1), help="Number of examples per row. Default: as many as fit."
-)
-@click.option("--source", help="Image source. Default: the embedded one.")
-@click.option(
-    "--split",
-    type=click.Choice(["train", "validation", "test"]),
-    default="train",
-    show_default=True,
-    help="Split to show examples of.",
-)
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Seed of the examples.")
-@click.option(
-    "--out", required=True, type=click.Path(dir_okay=False, path_type=Path), help="Picture file to write."
+    ]
 )
 def command(
     benchmark: str,
-    shift: str,
-    percent: float | None,
-    n: int,
-    columns: int | None,
-    source: str | None,
-    split: Literal["train", "validation", "test"],
-    seed: int,
-    out: Path,
+    *,
+    shift: Annotated[str, "Shift, as a short name or spec."] = "standard",
+    percent: Annotated[
+        float | None, "Share of shifted examples in percent. Default: 100 if --shift is given."
+    ] = None,
+    n: Annotated[int, "Number of examples.", click.IntRange(1, 400)] = 12,
+    columns: Annotated[int | None, "Number of examples per row. Default: as many as fit.", WHOLE] = None,
+    source: Annotated[str | None, "Image source. Default: the embedded one."] = None,
+    split: Annotated[Literal["train", "validation", "test"], "Split to show examples of."] = "train",
+    seed: Annotated[int, "Seed of the examples.", click.IntRange(0)] = 0,
+    out: Annotated[Path, "Picture file to write.", FILE],
 ) -> None:
     """Draw examples of BENCHMARK: images with concepts, label and shift. The deciding slots are marked."""
     import numpy as np

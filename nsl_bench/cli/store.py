@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
 import click
 
-from nsl_bench.cli import Command
+from nsl_bench.cli.declared import declared
 from nsl_bench.core.errors import UserError
 
 __all__ = ["command"]
 
 
-@click.command(
-    cls=Command,
-    examples=["nsl-bench store compact results/", "nsl-bench store schema > record.schema.json"],
-)
-@click.argument("action", type=click.Choice(["compact", "schema"]))
-@click.argument("results", required=False, type=click.Path(path_type=Path))
-def command(action: str, results: Path | None) -> None:
+@declared(examples=["nsl-bench store compact results/", "nsl-bench store schema > record.schema.json"])
+def command(action: Annotated[str, click.Choice(["compact", "schema"])], results: Path | None = None) -> None:
     """Compact RESULTS into a few parquet files, or print the JSON Schema of records.
 
     A compacted folder works like any other. You can compact it while runs are being added.

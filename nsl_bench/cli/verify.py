@@ -6,13 +6,12 @@ from pathlib import Path
 
 import click
 
-from nsl_bench.cli import Command
+from nsl_bench.cli.declared import declared
 
 __all__ = ["command"]
 
 
-@click.command(cls=Command, examples=["nsl-bench verify tricks/"])
-@click.argument("folder", type=click.Path(path_type=Path))
+@declared(examples=["nsl-bench verify tricks/"])
 def command(folder: Path) -> None:
     """Recompute the content hashes of the data set in FOLDER and name the first row that differs."""
     from nsl_bench.data.verify import verify

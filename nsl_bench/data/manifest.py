@@ -9,12 +9,12 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from types import UnionType
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any
 
 from nsl_bench.core import cache
+from nsl_bench.core.declared import Open, from_json
 from nsl_bench.core.errors import UserError, unknown
 from nsl_bench.core.files import check_kind
 from nsl_bench.core.shift import STANDARD
@@ -48,7 +48,7 @@ def partial(folder: Path) -> Path:
 
 
 @dataclass(frozen=True)
-class FileEntry:
+class FileEntry(Open):
     """A file's size in bytes and its SHA-256."""
 
     bytes: int
@@ -56,7 +56,7 @@ class FileEntry:
 
 
 @dataclass(frozen=True)
-class SplitEntry:
+class SplitEntry(Open):
     """A split of a configuration.
 
     Attributes:
@@ -77,7 +77,7 @@ class SplitEntry:
 
 
 @dataclass(frozen=True)
-class Manifest:
+class Manifest(Open):
     """What ``manifest.json`` says.
 
     Attributes:
@@ -191,7 +191,8 @@ class Manifest:
             raise UserError(f"The data set {folder} does not exist{hint}.")
         check_kind(path, "The manifest")
         try:
-            values = json.loads(path.read_text(encoding="utf-8"))
+            text = path.read_text(encoding="utf-8")
+            values = json.loads(text)
         except FileNotFoundError:
             raise UserError(
                 f"{folder} is not a complete data set: {MANIFEST} is missing; generate it again."
@@ -206,7 +207,7 @@ class Manifest:
                 f"format {FORMAT}. Use a matching version, or generate the data set again."
             )
         try:
-            manifest: Manifest = _typed(values, cls)
+            manifest = from_json(cls, text)
             manifest._check()
         except ValueError as error:
             raise UserError(
@@ -257,33 +258,6 @@ class Manifest:
             raise ValueError(f"'files' must contain '{min(lacking)}'")
         if more := {path for path in self.files if path.endswith(".parquet")} - listed:
             raise ValueError(f"'{min(more)}' belongs to no configuration")
-
-
-def _typed(value: Any, hint: Any, where: str = "") -> Any:
-    """A JSON value as a value of a type: objects as dataclasses, arrays as tuples.
-
-    Raises:
-        ValueError: it is of another type.
-    """
-    kind, inside = get_origin(hint) or hint, get_args(hint)
-    start = f"{where}." if where else ""
-    if kind is UnionType:
-        return None if value is None else _typed(value, inside[0], where)
-    if isinstance(hint, type) and is_dataclass(hint) and isinstance(value, dict):
-        hints = get_type_hints(hint)
-        for one in fields(hint):
-            if one.name not in value and one.default is one.default_factory is MISSING:
-                raise ValueError(f"{start}{one.name} is missing")
-        return hint(
-            **{name: _typed(value[name], hints[name], start + name) for name in hints if name in value}
-        )
-    if kind is Mapping and isinstance(value, dict):
-        return {key: _typed(one, inside[1], start + key) for key, one in value.items()}
-    if kind is tuple and isinstance(value, list):
-        return tuple(_typed(one, inside[0], where) for one in value)
-    if hint is Any or type(value) is hint:
-        return value
-    raise ValueError(f"{where} must be {kind.__name__}; got {type(value).__name__}")
 
 
 def file_entry(path: Path) -> FileEntry:

@@ -5,20 +5,13 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nsl_bench.core import registry
-from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import NotApplicable, UserError
-from nsl_bench.core.shift import resolve
-from nsl_bench.core.source import ImageSource
-from nsl_bench.core.types import Part, Predictions, Status
-from nsl_bench.data.content import content_hash
-from nsl_bench.data.splits import make_source, make_split, symbolic_split, task_of_split
+from nsl_bench.core.types import Status
 from nsl_bench.learners.base import InvalidOutput, fixed_sizes
 from nsl_bench.learners.command import is_command
 from nsl_bench.learners.environments import is_environment
@@ -26,25 +19,21 @@ from nsl_bench.learners.view import View
 from nsl_bench.logic.guarded.call import Allowance
 from nsl_bench.run.environment import environment, limits_said, versions
 from nsl_bench.run.fit_cache import FitCache
-from nsl_bench.run.job import PROTOCOL, Job
+from nsl_bench.run.job import Job
+from nsl_bench.run.material import Material, Materials
 from nsl_bench.run.record import Record
-from nsl_bench.run.scoring import Data, Material, Measured, blaming, imputed, measure_learner
-from nsl_bench.run.structural_shift import changed_sizes, covering, with_concepts, with_concepts_of
+from nsl_bench.run.scoring import Measured, blaming, imputed, measure_learner
+from nsl_bench.run.structural_shift import changed_sizes
 from nsl_bench.sandbox.command import CommandLearner
 from nsl_bench.sandbox.host import IsolatedLearner
 from nsl_bench.sandbox.limits import Failure, Limits, Lost
 from nsl_bench.sandbox.process import Process
-from nsl_bench.sandbox.sealing import DataSeed, check_in_force, check_limits, seed_of
+from nsl_bench.sandbox.sealing import DataSeed, check_in_force, check_limits
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from nsl_bench.perception.network import Network
-
 __all__ = ["Bench", "Outcome", "Setup", "check_true_rule"]
-
-_KEPT: dict[Part, int] = {"train": 4, "validation": 4, "test": 32}
-"""How many parts are kept: learners share a train set in turn, repeats share all the test sets."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +60,20 @@ class Setup:
     limits: Limits | None = None
     data_seed: DataSeed | None = None
     interventions: tuple[int, ...] = ()
+
+
+@dataclass
+class _Attempt:
+    """What became of a learner."""
+
+    measured: Measured = field(default_factory=Measured)
+    status: Status = "ok"
+    message: str = ""
+    output: str = ""
+    log: str = ""
+    isolation: dict[str, Any] = field(default_factory=dict)
+    libraries: dict[str, str] = field(default_factory=dict)
+    shares_fit_of: str = ""
 
 
 class Bench:
@@ -103,25 +106,12 @@ class Bench:
         self.interventions = tuple(interventions)
         self._lost = self._apart = False
         self.fits = FitCache()
-        self._networks: dict[tuple[str, str, str], Network] = {}
-        self._sources: dict[tuple[str, str], tuple[Benchmark, ImageSource]] = {}
-        self._data: dict[Part, dict[tuple[Any, ...], Data]] = {part: {} for part in _KEPT}
+        self._materials = Materials(device, workers)
 
     @property
     def setup(self) -> Setup:
         """The arguments for an equal bench in another process, where runs are already parallel."""
         return Setup(self.device, 1, self.limits, self.data_seed, self.interventions)
-
-    @classmethod
-    def of(cls, setup: Setup) -> Bench:
-        """Create the bench of a setup."""
-        return cls(
-            setup.device,
-            setup.workers,
-            limits=setup.limits,
-            data_seed=setup.data_seed,
-            interventions=setup.interventions,
-        )
 
     def run(self, job: Job, given: Any = None) -> Outcome:
         """Do a job. If the learner raises an exception, the record has a failure.
@@ -137,74 +127,86 @@ class Bench:
         material = self.material(job)
         if job.sealed and given is None:
             self._check_apart()
-        measured = Measured()
-        status: Status = "ok"
-        message = output = log = ""
-        isolation: dict[str, Any] = {}
-        libraries: dict[str, str] = {}
-        with contextlib.ExitStack() as stack:
-            learner: Any = None
-            shared = self.fits.take(job, stack) if given is None else None
-            try:
-                learner = shared.learner if shared else stack.enter_context(self._learner(job, given))
-                self._check_applies(learner, material)
-                measured = measure_learner(
-                    learner, material, self._allowance, self.interventions, shared.learned if shared else None
-                )
-            except Lost:
-                if self._lost:
-                    raise UserError("Learner processes were killed repeatedly (out of memory?).") from None
-                self._lost = True
-                stack.close()
-                return self.run(job, given)
-            except Failure as failure:
-                status, message, output = failure.status, str(failure), failure.output
-            except InvalidOutput as error:
-                status, message = "invalid_output", str(error)
-            except NotApplicable as error:
-                status, message = "not_applicable", str(error)
-            if isinstance(learner, IsolatedLearner | CommandLearner):
-                isolation, log = learner.isolation, learner.log()
-                libraries = dict(getattr(learner, "libraries", {}))
-                output = output or (learner.last_lines() if status != "ok" else "")
-            if status == "ok" and given is None:
-                self.fits.keep(job, learner, measured, stack, shared)
+        try:
+            attempt = self._attempt(material, given)
+        except Lost:
+            if self._lost:
+                raise UserError("Learner processes were killed repeatedly (out of memory?).") from None
+            self._lost = True
+            return self.run(job, given)
         self._lost = False
-        if status not in ("ok", "not_applicable"):
+        measured = attempt.measured
+        if attempt.status not in ("ok", "not_applicable"):
             measured = imputed(material)
         hashes = {"train": material.train.content_hash, "test": material.test.content_hash}
         if measured.validation_hash:
             hashes["validation"] = measured.validation_hash
+        network = material.resolved.network
         record = Record(
             job,
-            status=status,
+            status=attempt.status,
             metrics=measured.numbers,
             hypothesis=measured.hypothesis,
             content_hash=hashes,
             versions=versions(),
             environment={
-                **self._environment(job),
+                **environment(),
+                **({} if network is None else {"network_fingerprint": network.fingerprint()}),
                 **limits_said(self.limits),
-                "isolation": isolation,
-                **({"libraries": libraries} if libraries else {}),
+                "isolation": attempt.isolation,
+                **({"libraries": attempt.libraries} if attempt.libraries else {}),
             },
             started=started,
             seconds=round(time.perf_counter() - clock, 3),
-            message=message,
-            output=output,
+            message=attempt.message,
+            output=attempt.output,
             timed_out=measured.timed_out,
             inference=measured.inference,
             perception=measured.perception,
             tuning=measured.tuning,
-            shares_fit_of=shared.key if shared else "",
+            shares_fit_of=attempt.shares_fit_of,
         )
-        return Outcome(record, measured.predictions, log or output)
+        return Outcome(record, measured.predictions, attempt.log or attempt.output)
+
+    def _attempt(self, material: Material, given: Any) -> _Attempt:
+        """Make the learner of a job, fit and measure it.
+
+        Raises:
+            Lost: its process was killed, by whom is unknown.
+        """
+        job, attempt = material.resolved.job, _Attempt()
+        with contextlib.ExitStack() as stack:
+            learner: Any = None
+            shared = self.fits.take(job, stack) if given is None else None
+            attempt.shares_fit_of = shared.key if shared else ""
+            try:
+                learner = shared.learner if shared else stack.enter_context(self._learner(job, given))
+                self._check_applies(learner, material)
+                learned = shared.learned if shared else None
+                attempt.measured = measure_learner(
+                    learner, material, self._allowance, self.interventions, learned
+                )
+            except Failure as failure:
+                attempt.status, attempt.output = failure.status, failure.output
+                attempt.message = str(failure)
+            except InvalidOutput as error:
+                attempt.status, attempt.message = "invalid_output", str(error)
+            except NotApplicable as error:
+                attempt.status, attempt.message = "not_applicable", str(error)
+            if isinstance(learner, IsolatedLearner | CommandLearner):
+                attempt.isolation, attempt.log = learner.isolation, learner.log()
+                attempt.libraries = dict(getattr(learner, "libraries", {}))
+                if attempt.status != "ok":
+                    attempt.output = attempt.output or learner.last_lines()
+            if attempt.status == "ok" and given is None:
+                self.fits.keep(job, learner, attempt.measured, stack, shared)
+        return attempt
 
     @staticmethod
     def _check_applies(learner: Any, material: Material) -> None:
         """Raise if a learner cannot take the task: no rule to be known, or sizes that it cannot change."""
         check_true_rule(material)
-        if material.test_task is None:
+        if not material.resolved.job.test_task:
             return
         with blaming("make"):
             fixed = fixed_sizes(learner)
@@ -265,130 +267,13 @@ class Bench:
         finally:
             learner.close(keep_modules=well)
 
-    def _parts(self, job: Job, part: Part = "train") -> tuple[Benchmark, ImageSource]:
-        """The task and the images of a part of a job's data."""
-        testing = part == "test" and bool(job.test_task)
-        name = job.test_task if testing else job.benchmark
-        version = job.test_task_version if testing else job.benchmark_version
-        fingerprint = job.test_source_fingerprint if testing else job.source_fingerprint
-        spec = job.tested if testing else job.task
-        key = (spec, job.source)
-        if key not in self._sources:
-            benchmark: Benchmark = registry.create("benchmark", spec)
-            self._sources[key] = (benchmark, make_source(benchmark, job.source))
-        benchmark, source = self._sources[key]
-        if (benchmark.version, source.fingerprint()) != (version, fingerprint):
-            raise UserError(
-                f"The run needs {name} {version} with the images "
-                f"{fingerprint}; this installation has version {benchmark.version} and "
-                f"{source.fingerprint()}."
-            )
-        return benchmark, source
-
-    def network(self, job: Job) -> Network:
-        """The trained network of a job: a shipped one, a cached one, or a new one."""
-        from nsl_bench.perception.trained_networks import trained
-
-        if job.network is None:
-            raise ValueError("the job's track uses no network")
-        part = self._covering(job)
-        key = (job.network, job.tested if part == "test" else job.task, job.source)
-        if key not in self._networks:
-            benchmark, source = self._parts(job, part)
-            self._networks[key] = trained(job.network, benchmark, source, device=self.device)
-        return self._networks[key]
-
-    def _covering(self, job: Job) -> Part:
-        """The part of a job whose task has all concepts of the train and the test task."""
-        train, _ = self._parts(job)
-        test, _ = self._parts(job, "test")
-        return "train" if covering(train, test) is train else "test"
-
-    def _environment(self, job: Job) -> dict[str, Any]:
-        if job.network is None:
-            return environment()
-        return {**environment(), "network_fingerprint": self.network(job).fingerprint()}
-
     def material(self, job: Job) -> Material:
         """Everything that a run needs except its learner.
 
         Raises:
             UserError: the data or the network cannot be created.
         """
-        if job.protocol != PROTOCOL:
-            raise UserError(
-                f"The run {job} follows protocol {job.protocol}; this version of nsl-bench runs {PROTOCOL}."
-            )
-        benchmark, source = self._parts(job)
-        own = task_of_split(benchmark, job.repeat, self._seed(job))
-        tested, images = None, None
-        if job.test_task:
-            other, images = self._parts(job, "test")
-            space = self._parts(job, self._covering(job))[0].concept_space
-            tested = with_concepts_of(task_of_split(other, job.repeat, self._seed(job)), space)
-            own = with_concepts_of(own, space)
-        return Material(
-            own,
-            source,
-            job.track,
-            self._part(job, "train"),
-            self._part(job, "test"),
-            partial(self._part, job, "validation") if job.splits is None else None,
-            tested,
-            images,
-            "cpu" if self.device == "auto" else self.device,
-        )
-
-    def _part(self, job: Job, part: Part) -> Data:
-        """A part of a job's data; several jobs share it."""
-        benchmark, _ = self._parts(job, part)
-        own = part != "test" or benchmark.own_tests or job.splits is not None
-        size = "" if part == "test" else job.size
-        dial = (job.test_shift, job.test_percent) if part == "test" else (job.train_shift, job.train_percent)
-        place = (job.task, job.tested, job.source, job.seed, job.sealed, job.splits)
-        key = (*place, job.network, job.track == "symbolic", size, job.repeat if own else 0, *dial)
-        kept = self._data[part]
-        if key not in kept:
-            while len(kept) >= _KEPT[part]:
-                kept.pop(next(iter(kept)))
-            kept[key] = self._make_part(job, part, *dial)
-        return kept[key]
-
-    def _seed(self, job: Job) -> int | str:
-        """The seed that a job's data follow.
-
-        Raises:
-            UserError: it is a secret one that is not known here.
-        """
-        return seed_of(job.seed, job.sealed, self.data_seed)
-
-    def _make_part(self, job: Job, part: Part, shift_name: str, percent: float) -> Data:
-        benchmark, source = self._parts(job, part)
-        space = self._parts(job, self._covering(job))[0].concept_space
-        folder = None if job.splits is None else Path(job.splits)
-        if job.track == "symbolic":
-            split = symbolic_split(benchmark, part, job.size, job.repeat, seed=self._seed(job), splits=folder)
-            digest = content_hash(split, benchmark)
-            split = with_concepts(split, space)
-            return Data(split, None, Predictions.certain(split.concepts, len(space)), digest)
-        from nsl_bench.perception.predict import image_digests, predictions_of
-
-        shift = resolve(shift_name, benchmark, source)
-        split = make_split(
-            benchmark,
-            source,
-            part,
-            job.size,
-            job.repeat,
-            percent=percent,
-            seed=self._seed(job),
-            splits=folder,
-        )
-        seen = None
-        if job.network:
-            seen = predictions_of(split, source, shift, self.network(job), workers=self.workers)
-        digests = image_digests(split, source, shift, workers=self.workers)
-        return Data(with_concepts(split, space), shift, seen, content_hash(split, benchmark, digests))
+        return self._materials.of(job, self.data_seed)
 
 
 def check_true_rule(material: Material) -> None:
@@ -397,5 +282,6 @@ def check_true_rule(material: Material) -> None:
     Raises:
         NotApplicable: they have none.
     """
-    if material.track == "known_rules" and not (material.benchmark.true_rule and material.tested.true_rule):
+    rules = material.benchmark.true_rule and material.tested.true_rule
+    if material.resolved.job.track == "known_rules" and not rules:
         raise NotApplicable(f"{material.tested.name} has no true rule that learners could be handed.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -52,6 +52,10 @@ class Finding:
     sentence: str
 
 
+_Views = tuple[View, View | None, Mapping[str, View]]
+"""A train view, a validation view, and a test view for each evaluation."""
+
+
 @dataclass(frozen=True)
 class _Trial:
     """What a learner answered on one task."""
@@ -77,78 +81,46 @@ def check(spec: str, limits: Limits, benchmarks: Sequence[str] = ()) -> Iterator
     """
     for name in benchmarks:
         registry.create("benchmark", name)
-    tasks: list[_Mock | _Real] = [*map(_mock, MOCKS), *(_Real(name, spec, limits) for name in benchmarks)]
+    bench = Bench(limits=limits)
+    tasks: dict[str, Callable[[Track], _Views]] = {one.name: partial(mock_views, one) for one in MOCKS}
+    tasks |= {name: cache(partial(_real_views, name, spec, bench)) for name in benchmarks}
     said: set[str] = set()  # what is wrong with a learner itself is said once, not for every task
-    for task in tasks:
+    for name, views in tasks.items():
         printed: list[str] = []
         late = False
         try:
-            first = _try(spec, limits, task, printed)
-            second = _try(spec, limits, task, printed)
+            first = _try(spec, limits, views, printed)
+            second = _try(spec, limits, views, printed)
         except Failure as failure:
-            found = [Finding(failure.status != "not_applicable", task.name, _told(failure))]
+            found = [Finding(failure.status != "not_applicable", name, _told(failure))]
             late = failure.status == "timeout"
             lines = failure.output
         except NotApplicable as error:
-            found = [Finding(False, task.name, f"not applicable: {error}")]
+            found = [Finding(False, name, f"not applicable: {error}")]
             lines = ""
         except UserError as error:
-            found = [Finding(True, task.name, str(error))]
+            found = [Finding(True, name, str(error))]
             lines = ""
         else:
-            found = list(_compared(first, second, task.name))
+            found = list(_compared(first, second, name))
             lines = ""
         if printed and printed[0].strip() and printed[0].strip() != lines.strip():
-            yield Finding(False, task.name, _shown(printed[0]))
+            yield Finding(False, name, _shown(printed[0]))
         yield from (one for one in found if not one.wrong or one.sentence not in said)
         said |= {one.sentence for one in found}
         if late:
-            if task is not tasks[-1]:
-                yield Finding(False, task.name, "The learner was not tried on the remaining tasks.")
+            if name != list(tasks)[-1]:
+                yield Finding(False, name, "The learner was not tried on the remaining tasks.")
             return
 
 
-_Views = tuple[View, View | None, Mapping[str, View]]
-"""A train view, a validation view, and a test view for each evaluation."""
-
-
-@dataclass(frozen=True)
-class _Mock:
-    """A mock task."""
-
-    name: str
-    views: Callable[[Track], _Views]
-
-
-def _mock(benchmark: Any) -> _Mock:
-    return _Mock(benchmark.name, partial(mock_views, benchmark))
-
-
-class _Real:
-    """A task of the benchmark, whose images a network sees.
-
-    Args:
-        name: the benchmark's spec.
-        spec: the learner's.
-        limits: what it may use.
-    """
-
-    def __init__(self, name: str, spec: str, limits: Limits) -> None:
-        self.name = name
-        self._spec = spec
-        self._bench = Bench(limits=limits)
-        self._made: dict[Track, _Views] = {}
-
-    def views(self, track: Track) -> _Views:
-        """As the benchmark's runs show them."""
-        if track not in self._made:
-            about = About(track, "")
-            (job,) = plan(self.name, [self._spec], describe=lambda learner: about)
-            material = self._bench.material(job)
-            check_true_rule(material)
-            validation = None if material.validation is None else material.view(material.validation())
-            self._made[track] = material.view(material.train), validation, material.tests()
-        return self._made[track]
+def _real_views(name: str, spec: str, bench: Bench, track: Track) -> _Views:
+    """The views of a real task, as its runs show them to a learner of a track."""
+    (job,) = plan(name, [spec], describe=lambda learner: About(track, ""))
+    material = bench.material(job)
+    check_true_rule(material)
+    validation = None if material.validation is None else material.view(material.validation())
+    return material.view(material.train), validation, material.tests()
 
 
 def _told(failure: Failure) -> str:
@@ -165,12 +137,12 @@ def _shown(printed: str) -> str:
     return "\n    ".join(["the learner printed:", *lines])
 
 
-def _try(spec: str, limits: Limits, task: _Mock | _Real, printed: list[str]) -> _Trial:
+def _try(spec: str, limits: Limits, views_of: Callable[[Track], _Views], printed: list[str]) -> _Trial:
     """Fit a learner and ask it; what it prints is added to `printed`, whatever comes of it."""
     learner: Any = CommandLearner(spec, 0, limits) if is_command(spec) else IsolatedLearner(spec, 0, limits)
     started = learner
     try:
-        train, validation, views = task.views(track_of(learner))
+        train, validation, views = views_of(track_of(learner))
         more = {} if validation is None or not takes_validation(learner) else {"validation": validation}
         fitted = learner.fit(train, **more)
         learner = learner if fitted is None else fitted

@@ -1,4 +1,4 @@
-"""The grid of a sweep: each field is declared here, and nowhere else.
+"""A sweep: its grid, and how its runs are done. Each field is declared here, and nowhere else.
 
 The options of ``nsl-bench run``, ``plan`` and ``export``, the arguments of `nsl_bench.evaluate` and the keys
 of plan files are made of the fields of `Grid`.
@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from nsl_bench.core.declared import Declared, Is
 
-__all__ = ["Grid"]
+if TYPE_CHECKING:
+    from nsl_bench.sandbox.limits import Limits
+    from nsl_bench.sandbox.sealing import DataSeed
+
+__all__ = ["Grid", "Options", "Rerun"]
 
 _SHARE = Annotated[float, Is("a number between 0 and 100", least=0, most=100)]
 _NATURAL = Annotated[int, Is("a whole number of 0 or more", least=0)]
@@ -110,3 +114,37 @@ class Grid(Declared):
             "--test-task",
         ),
     )
+
+
+Rerun = Literal["missing", "failed", "all"]
+"""Which jobs are done: those without a record, also those whose last record is a failure, or all."""
+
+
+def _limits() -> Limits:
+    from nsl_bench.sandbox.limits import Limits
+
+    return Limits()
+
+
+@dataclass(frozen=True)
+class Options:
+    """How the runs of a sweep are done.
+
+    Attributes:
+        limits: resources of each learner in its sandbox; None to run learners in this process, without
+            limits.
+        device: device for networks (``auto``, ``cpu`` or ``cuda``) and, unless ``auto``, for learners.
+        jobs: number of parallel runs; one per processor core by default.
+        scheduler: address of the Dask scheduler, e.g. tcp://127.0.0.1:8786; this machine by default.
+        rerun: which runs to do: those without a record, also those that failed, or all.
+        data_seed: secret seed for the data, used instead of the public one.
+        interventions: also test with the true concepts of this many slots of each test example, e.g. 1,2,4.
+    """
+
+    limits: Limits | None = field(default_factory=_limits)
+    device: str = "auto"
+    jobs: int | None = None
+    scheduler: str | None = None
+    rerun: Rerun = "missing"
+    data_seed: DataSeed | None = None
+    interventions: tuple[int, ...] = ()

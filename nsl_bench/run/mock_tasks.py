@@ -16,64 +16,117 @@ from nsl_bench.core.source import ImageSource
 from nsl_bench.core.types import BLANK, ConceptSpace, LabelSpace, Part, PoolPart, Predictions, Split, Track
 from nsl_bench.learners.view import View
 
-__all__ = ["MOCKS", "mock_views"]
+__all__ = ["MOCKS", "SHADES", "PatchSource", "Patches", "mock_views"]
 
 _PARTS: tuple[Part, ...] = ("train", "validation", "test")
 _DIGITS = ConceptSpace("digit", ("1", "2", "3"))
+SHADES = ConceptSpace("shade", ("dark", "grey", "bright"))
 
 
-class _Mock(Benchmark):
+class Patches(Benchmark):
+    """Two patches, the second sometimes blank; a blank one differs from nothing."""
+
+    name = "patches"
     version = "1"
-    concept_space = _DIGITS
-    metadata: Mapping[str, str] = {}
-    sizes: Mapping[str, int] = {"small": 40}
-    test_size = 20
-    sources = ()
-    named_shifts: Mapping[str, str] = {}
-
-    def facts(self, slot: int, concept: str) -> tuple[str, ...]:
-        return (f"digit({self.slots[slot]},{concept})",)
-
-    def knowledge_features(
-        self, concepts: npt.NDArray[np.int16], metadata: Mapping[str, npt.NDArray[Any]]
-    ) -> npt.NDArray[np.float32]:
-        return np.sort(concepts, axis=1).astype(np.float32)
-
-
-class MockEqual(_Mock):
-    """Two labels, one without an atom; a slot that is sometimes blank; meta-data."""
-
-    name = "mock_equal"
-    description = "Do two patches differ?"
-    labels = LabelSpace(("valid", "invalid"), (None, "invalid"))
+    description = "Do two patches have the same shade?"
+    labels = LabelSpace(("same", "differ"), (None, "differ"))
     slots = ("left", "right")
+    concept_space = SHADES
     metadata: Mapping[str, str] = {"shelf": "1..3"}
-    background = "value(1..3). neq(X,Y) :- value(X), value(Y), X != Y.\n"
+    background = "unlike(X,Y) :- shade(X), shade(Y), X != Y. shade(dark). shade(grey). shade(bright)."
     bias = (
-        "#modeh(invalid). #modeb(digit(left,var(value))). #modeb(digit(right,var(value))). "
-        "#modeb(neq(var(value),var(value))). #maxv(2). "
+        "#modeh(differ). #modeb(patch(left,var(shade))). #modeb(patch(right,var(shade))). "
+        "#modeb(unlike(var(shade),var(shade))). #maxv(2). "
         '#bias("penalty(1, head)."). #bias("penalty(1, body(X)) :- in_body(X).").'
     )
-    true_rule = "invalid :- digit(left,X), digit(right,Y), X != Y."
-    inputs = "1 { digit(left,V) : value(V) } 1. { digit(right,V) : value(V) } 1."
+    true_rule = "differ :- patch(left,X), patch(right,Y), X != Y."
+    inputs = "1 { patch(P,S) : shade(S) } 1 :- P = (left;right)."
+    sizes: Mapping[str, int] = {"small": 60}
+    test_size = 60
+    sources = ("patches",)
+    named_shifts: Mapping[str, str] = {}
 
     def generate(
         self, part: Part, size: str, repeat: int, rng: np.random.Generator, exclude: Split | None = None
     ) -> Split:
         n = self.test_size if part == "test" else self.size(size)
         concepts = rng.integers(0, 3, (n, 2)).astype(np.int16)
-        concepts[::5, 1] = BLANK
+        concepts[::7, 1] = BLANK
         differ = (concepts[:, 0] != concepts[:, 1]) & (concepts[:, 1] != BLANK)
-        return Split(part, _DIGITS, concepts, differ.astype(np.int16), {"shelf": rng.integers(1, 4, n)})
+        shelf = rng.integers(1, 4, n)
+        images = np.where(concepts == BLANK, BLANK, concepts * 20 + rng.integers(0, 20, (n, 2)))
+        return Split(
+            part,
+            SHADES,
+            concepts,
+            differ.astype(np.int16),
+            {"shelf": shelf},
+            images.astype(np.int32),
+            rng.permutation(n).astype(np.int32),
+        )
+
+    def facts(self, slot: int, concept: str) -> tuple[str, ...]:
+        return (f"patch({self.slots[slot]},{concept})",)
 
     def metadata_facts(self, metadata: Mapping[str, Any]) -> tuple[str, ...]:
         return (f"shelf({metadata['shelf']})",)
 
+    def knowledge_features(
+        self, concepts: npt.NDArray[np.int16], metadata: Mapping[str, npt.NDArray[Any]]
+    ) -> npt.NDArray[np.float32]:
+        differ: npt.NDArray[np.float32] = (concepts[:, :1] != concepts[:, 1:]).astype(np.float32)
+        return differ
 
-class MockLargest(_Mock):
+
+class PatchSource(ImageSource):
+    """Noisy patches, 20 of each shade in each part of the pool; counts how often it renders."""
+
+    name = "patches"
+    version = "1"
+    licence = "MIT"
+    citation = "Made for tests."
+    named_shifts: Mapping[str, str] = {}
+    segments = ("dull", "vivid")
+
+    def __init__(self, channels: int = 1, side: int = 12, concept_space: ConceptSpace = SHADES) -> None:
+        self.concept_space = concept_space
+        self.shape = (side, side, channels)
+        self.rendered = 0
+
+    def labels(self, part: PoolPart) -> npt.NDArray[np.int16]:
+        return np.repeat(np.arange(3), 20).astype(np.int16)
+
+    def render(
+        self, part: PoolPart, indices: npt.NDArray[np.int64], variant: str = "standard"
+    ) -> npt.NDArray[np.uint8]:
+        self.rendered += len(indices)
+        images = np.empty((len(indices), *self.shape), np.uint8)
+        for row, index in enumerate(np.asarray(indices).tolist()):
+            noise = np.random.default_rng([index, len(part)]).integers(-15, 16, self.shape)
+            images[row] = 40 + 80 * (index // 20) + noise
+        return images
+
+    def segmentation(self, part: PoolPart, indices: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+        return (self.render(part, indices)[..., 0] > 80).astype(np.uint8)
+
+    def fingerprint(self) -> str:
+        return f"patches-{self.shape}"
+
+
+class MockEqual(Patches):
+    """Two labels, one without an atom; a slot that is sometimes blank; meta-data."""
+
+    name = "mock_equal"
+    sizes: Mapping[str, int] = {"small": 40}
+    test_size = 20
+
+
+class MockLargest(Benchmark):
     """Three labels, each with an atom; no blank slots, no meta-data."""
 
     name = "mock_largest"
+    version = "1"
+    concept_space = _DIGITS
     description = "Which of three patches is the brightest, the first on ties?"
     labels = LabelSpace(("a", "b", "c"), ("largest(a)", "largest(b)", "largest(c)"))
     slots = ("a", "b", "c")
@@ -88,6 +141,18 @@ class MockLargest(_Mock):
     )
     true_rule = "largest(S) :- digit(S,X), not beaten(S)."
     inputs = "1 { digit(S,V) : value(V) } 1 :- slot(S)."
+    sizes: Mapping[str, int] = {"small": 40}
+    test_size = 20
+    sources = ()
+    named_shifts: Mapping[str, str] = {}
+
+    def facts(self, slot: int, concept: str) -> tuple[str, ...]:
+        return (f"digit({self.slots[slot]},{concept})",)
+
+    def knowledge_features(
+        self, concepts: npt.NDArray[np.int16], metadata: Mapping[str, npt.NDArray[Any]]
+    ) -> npt.NDArray[np.float32]:
+        return np.sort(concepts, axis=1).astype(np.float32)
 
     def generate(
         self, part: Part, size: str, repeat: int, rng: np.random.Generator, exclude: Split | None = None
@@ -97,39 +162,13 @@ class MockLargest(_Mock):
         return Split(part, _DIGITS, concepts, concepts.argmax(axis=1).astype(np.int16))
 
 
-MOCKS: tuple[_Mock, ...] = (MockEqual(), MockLargest())
+MOCKS: tuple[Benchmark, ...] = (MockEqual(), MockLargest())
 """One task of each kind."""
-
-
-class _Patches(ImageSource):
-    """Ten noisy patches of each shade in each part of the pool."""
-
-    name = "mock_patches"
-    version = "1"
-    licence = "MIT"
-    citation = "Made by nsl-bench."
-    shape = (8, 8, 1)
-    named_shifts: Mapping[str, str] = {}
-    concept_space = _DIGITS
-
-    def labels(self, part: PoolPart) -> npt.NDArray[np.int16]:
-        return np.repeat(np.arange(3), 10).astype(np.int16)
-
-    def render(
-        self, part: PoolPart, indices: npt.NDArray[np.int64], variant: str = "standard"
-    ) -> npt.NDArray[np.uint8]:
-        noise = [np.random.default_rng([int(i), len(part)]).integers(-9, 10, self.shape) for i in indices]
-        levels = 50 + 70 * (np.asarray(indices) // 10)
-        images = np.stack(noise) + levels[:, None, None, None] if len(noise) else np.empty((0, *self.shape))
-        return images.astype(np.uint8)
-
-    def fingerprint(self) -> str:
-        return "mock"
 
 
 def mock_views(benchmark: Benchmark, track: Track, seed: int = 0) -> tuple[View, View, dict[str, View]]:
     """A train view, a validation view, and a test view for each evaluation, of a mock task."""
-    source = _Patches()
+    source = PatchSource(side=8, concept_space=benchmark.concept_space)
     images = None if track == "symbolic" else source
     shown: dict[Part, View] = {}
     for number, part in enumerate(_PARTS):
@@ -151,9 +190,11 @@ def _mock_split(benchmark: Benchmark, part: Part, rng: np.random.Generator) -> t
     """A part of a mock task, and what a network that is right and 90 % sure sees of it."""
     split = benchmark.generate(part, "small", 1, rng)
     images = np.where(
-        split.concepts == BLANK, BLANK, split.concepts * 10 + rng.integers(0, 10, split.concepts.shape)
+        split.concepts == BLANK, BLANK, split.concepts * 20 + rng.integers(0, 20, split.concepts.shape)
     )
-    split = Split(part, _DIGITS, split.concepts, split.labels, split.metadata, images.astype(np.int32))
+    split = Split(
+        part, split.concept_space, split.concepts, split.labels, split.metadata, images.astype(np.int32)
+    )
     truth = Predictions.certain(split.concepts, 3)
     sure = (truth.probabilities * 0.9 + ~truth.blank[:, :, None] * (0.1 / 3)).astype(np.float32)
     return split, Predictions(sure, truth.blank)

@@ -143,7 +143,7 @@ def run_in_worker(job: Job, setup: Setup, *, keep_fits: bool = True) -> Outcome:
     from nsl_bench.run.bench import Bench
 
     if getattr(_local, "setup", None) != setup:
-        _local.bench, _local.setup = Bench.of(setup), setup
+        _local.bench, _local.setup = Bench(**vars(setup)), setup
         if keep_fits:
             _local.bench.fits.start()
     bench: Bench = _local.bench

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter, process_time  # as they are now: a learner in this process may replace them
 from typing import TYPE_CHECKING, Any
@@ -21,16 +21,12 @@ from nsl_bench.core.errors import NotApplicable, UserError, named
 from nsl_bench.core.metrics import METRICS, Answers, compute
 from nsl_bench.core.metrics import predictions as measure
 from nsl_bench.core.seeding import generator
-from nsl_bench.core.shift import Shift
-from nsl_bench.core.source import ImageSource
 from nsl_bench.core.types import (
     AMBIGUOUS,
     BLANK,
     UNDECIDED,
     Hypothesis,
-    Predictions,
     Split,
-    Track,
     one_hot,
 )
 from nsl_bench.learners.base import (
@@ -53,6 +49,7 @@ from nsl_bench.run.concepts import (
     told_concepts,
 )
 from nsl_bench.run.error_analysis import analyse_errors, perceived
+from nsl_bench.run.material import Data, Material
 from nsl_bench.run.true_rule import example_quality, is_true_rule
 from nsl_bench.sandbox.command import CommandLearner, FolderLearner
 from nsl_bench.sandbox.host import IsolatedLearner
@@ -63,95 +60,7 @@ if TYPE_CHECKING:
 
 _MIB = 1 << 20
 
-__all__ = ["Costs", "Data", "Learned", "Material", "Measured", "blaming", "imputed", "measure_learner"]
-
-
-@dataclass(frozen=True)
-class Data:
-    """One part of a run's examples, with the network's predictions.
-
-    Attributes:
-        split: the examples.
-        shift: shift of the images of shifted examples; None if there is none.
-        predictions: the network's predictions; None without a network.
-        content_hash: hash of the examples and their images.
-    """
-
-    split: Split
-    shift: Shift | None
-    predictions: Predictions | None
-    content_hash: str
-
-
-@dataclass(frozen=True)
-class Material:
-    """Everything that a run needs except its learner.
-
-    Attributes:
-        benchmark: the task, as the run's train split has it.
-        source: the image source.
-        track: the track, which determines what the learner receives.
-        train: the train set.
-        test: the test set.
-        validation: creates the validation set, for learners that take one; None if there is none.
-        test_task: the task that the test set is of, if it is another one than `benchmark`.
-        test_source: its image source.
-        device: where learners should compute.
-    """
-
-    benchmark: Benchmark
-    source: ImageSource
-    track: Track
-    train: Data
-    test: Data
-    validation: Callable[[], Data] | None = None
-    test_task: Benchmark | None = None
-    test_source: ImageSource | None = None
-    device: str = "cpu"
-
-    @property
-    def tested(self) -> Benchmark:
-        """The task that the test set is of."""
-        return self.test_task or self.benchmark
-
-    def view(self, data: Data, *, labelled: bool = True, truth: bool = False) -> View:
-        """The view of a part that the learner receives.
-
-        Args:
-            data: the part.
-            labelled: whether the view has labels.
-            truth: whether the view has true concepts instead of images and the network's predictions.
-        """
-        testing = data.split.part == "test"
-        task = self.tested if testing else self.benchmark
-        source = (self.test_source if testing else None) or self.source
-        predictions = data.predictions
-        if truth:
-            predictions = Predictions.certain(data.split.concepts, len(task.concept_space))
-        hidden = truth or self.track == "symbolic"
-        view = View(
-            data.split,
-            task,
-            self.track,
-            predictions=predictions,
-            source=None if hidden else source,
-            shift=None if truth else data.shift,
-            labelled=labelled,
-        )
-        view.device = self.device
-        return view
-
-    def tests(self) -> dict[str, View]:
-        """The view of the test set for each evaluation.
-
-        Framework evaluation comes first, before the learner gets the true concepts of the same examples.
-        """
-        views: dict[str, View] = {}
-        if self.track != "symbolic":
-            views["framework"] = self.view(self.test, labelled=False)
-        if self.track in ("symbolic", "pretrained", "concept_labels", "few_labels"):
-            views["hypothesis"] = self.view(self.test, labelled=False, truth=True)
-        return views
+__all__ = ["Costs", "Learned", "Measured", "blaming", "imputed", "measure_learner"]
 
 
 class Costs:
@@ -348,7 +257,7 @@ def _asked_more(
                 given = concept_probabilities(answer, test.split)
                 found.update(concept_metrics(given, test.split))
                 seen_here = seen_concepts(given, test.split)
-    if test.predictions is None or material.track != "pretrained":
+    if test.predictions is None or material.resolved.job.track != "pretrained":
         return found, seen_here
     for k in interventions:
         rng = generator("interventions", material.tested.name, material.tested.version)
@@ -432,7 +341,7 @@ def _count(
     found.predictions = pd.concat(frames, ignore_index=True)
     found.inference = told.inference
     for part, data in (("train", material.train), ("test", test)):
-        if material.track == "pretrained" and data.predictions is not None:
+        if material.resolved.job.track == "pretrained" and data.predictions is not None:
             right = (data.predictions.concepts == data.split.concepts)[data.split.concepts != BLANK]
             found.numbers[f"concept_accuracy_{part}"] = float(right.mean())
             found.perception[part] = perceived(data.split, data.predictions)

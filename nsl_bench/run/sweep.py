@@ -16,12 +16,13 @@ import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.interrupts import patient
 from nsl_bench.run.claims import Turns
 from nsl_bench.run.fit_cache import in_order
+from nsl_bench.run.grid import Rerun
 from nsl_bench.run.job import Job
 from nsl_bench.run.processes import check_workers, identity, identity_on_worker, run_on_dask, side_by_side
 from nsl_bench.run.record import Record
@@ -30,10 +31,7 @@ from nsl_bench.run.store import Store
 if TYPE_CHECKING:
     from nsl_bench.run.bench import Bench, Outcome, Setup
 
-__all__ = ["EXECUTORS", "Executor", "Rerun", "SchedulerLost", "Tally", "keep", "sweep", "to_do"]
-
-Rerun = Literal["missing", "failed", "all"]
-"""Which jobs are done: those without a record, also those whose last record is a failure, or all."""
+__all__ = ["EXECUTORS", "Executor", "SchedulerLost", "Tally", "keep", "sweep", "to_do"]
 
 _DASK_SECONDS = 20.0
 """How long to wait for a scheduler's first answer, and until a run that does not end is asked about."""

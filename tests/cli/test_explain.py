@@ -12,8 +12,10 @@ from click.testing import CliRunner
 
 from nsl_bench.api import explanation as module
 from nsl_bench.cli.explain import command as explain
+from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.types import Hypothesis, Track
+from nsl_bench.data.splits import make_source
 from nsl_bench.run.job import Job
 from nsl_bench.run.record import Record
 from nsl_bench.run.store import Store
@@ -27,9 +29,9 @@ def _seen_once() -> Iterator[None]:
     known: dict[str, Any] = {}
     find = module._find
 
-    def find_once(name: str, setting: Any) -> Any:
+    def find_once(name: str, resolved: Any) -> Any:
         if name not in known:
-            known[name] = find(name, setting)
+            known[name] = find(name, resolved)
         return known[name]
 
     with pytest.MonkeyPatch.context() as patched:
@@ -49,7 +51,8 @@ def stored(
     network = "softmax" if track == "pretrained" else None
     standard = ("standard", 0.0) * 2
     job = Job("sudoku_4x4", "1.0.0", "mnist", "f", *standard, "small", 1, "ffnsl", track, network)
-    job = Job(**{**job.__dict__, "source": source()})
+    images = make_source(registry.create("benchmark", "sudoku_4x4"), source()).fingerprint()
+    job = Job(**{**job.__dict__, "source": source(), "source_fingerprint": images})
     record = Record(job, status, hypothesis=hypothesis)  # type: ignore[arg-type]
     store = Store(folder)
     store.add(record)

@@ -18,10 +18,11 @@ import pytest
 from nsl_bench.run import bench as bench_module
 from nsl_bench.run.bench import Bench
 from nsl_bench.run.claims import Claims
+from nsl_bench.run.grid import Rerun
 from nsl_bench.run.job import Job
 from nsl_bench.run.plan import plan
 from nsl_bench.run.store import Store
-from nsl_bench.run.sweep import Rerun, Tally, sweep
+from nsl_bench.run.sweep import Tally, sweep
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="claims are locks of POSIX systems")
 

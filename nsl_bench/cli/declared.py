@@ -1,0 +1,149 @@
+"""Commands whose options are declared once: in the signature of their function, or of one that they call."""
+
+from __future__ import annotations
+
+import builtins
+import inspect
+import re
+import sys
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import click
+
+from nsl_bench.cli import Command
+
+__all__ = ["FILE", "FOLDER", "OLD_FILE", "OLD_FOLDER", "WHOLE", "declared", "options_of"]
+
+FILE = click.Path(dir_okay=False, path_type=Path)
+FOLDER = click.Path(file_okay=False, path_type=Path)
+OLD_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+OLD_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+WHOLE = click.IntRange(1)
+"""A whole number of 1 or more."""
+
+_EMPTY = inspect.Parameter.empty
+
+
+def declared(
+    *, name: str | None = None, examples: Sequence[str] = ()
+) -> Callable[[Callable[..., Any]], Command]:
+    """Decorator that makes a function a command; its parameters become arguments and options.
+
+    What comes before ``*`` is an argument. An option is ``name: Annotated[TYPE, "help", ...] = default``.
+    With its help may stand other flags (``"--format"``), a type of click, and a function that parses the
+    text. Options that other decorators added come first.
+
+    Args:
+        name: of the command.
+        examples: command lines, shown at the end of the help.
+    """
+
+    def make(function: Callable[..., Any]) -> Command:
+        params: list[click.Parameter] = list(reversed(getattr(function, "__click_params__", ())))
+        taken = {one.name for one in params}
+        for one in inspect.signature(function).parameters.values():
+            if one.name not in taken and one.kind is not one.VAR_KEYWORD:
+                params.append(_parameter(one, _hint(function, one)))
+        doc = inspect.cleandoc(function.__doc__ or "")
+        return Command(
+            name or function.__name__.replace("_", "-"),
+            callback=function,
+            params=params,
+            help=doc,
+            examples=examples,
+        )
+
+    return make
+
+
+def options_of(called: Callable[..., Any], **changes: Any) -> Callable[[Any], Any]:
+    """Decorator that adds the arguments with a default of a function that a command calls, as options.
+
+    Args:
+        called: the function; its docstring says what the arguments mean.
+        changes: for an argument other flags, another meaning, or a type of click, one or several; None to
+            leave it out.
+    """
+
+    def add(function: Any) -> Any:
+        doc = inspect.cleandoc(called.__doc__ or "") + "\n"
+        for one in reversed([*inspect.signature(called).parameters.values()]):
+            if one.default is _EMPTY or changes.get(one.name, ()) is None:
+                continue
+            found = re.search(rf"^    {one.name}: ((?:.+\n(?: {{8}})?)+?)(?=    \w|\n|\Z)", doc, re.MULTILINE)
+            meaning = " ".join((found[1] if found else "").replace("``", "").split())
+            meaning = re.sub(r"`(\w+)`", lambda name: f"--{name[1].replace('_', '-')}", meaning)
+            change = changes.get(one.name, ())
+            said = list(change) if isinstance(change, tuple) else [change]
+            if meaning and not any(isinstance(piece, str) and piece[:1] != "-" for piece in said):
+                said.append(f"{meaning[:1].upper()}{meaning[1:]}")
+            hint = _hint(called, one)
+            option = _parameter(one, Annotated[hint, *said] if said else hint, flagged=True)
+            function.__click_params__ = [*getattr(function, "__click_params__", ()), option]
+        return function
+
+    return add
+
+
+class _Unknown(dict[str, Any]):
+    """Stands for the names that a module imports for type checkers alone."""
+
+    def __init__(self, known: Mapping[str, Any]) -> None:
+        super().__init__()
+        self._known = known
+
+    def __missing__(self, name: str) -> Any:
+        if name in self._known or hasattr(builtins, name):
+            raise KeyError(name)
+        return Any
+
+
+def _hint(function: Any, one: inspect.Parameter) -> Any:
+    known = vars(sys.modules[function.__module__])
+    return eval(one.annotation, known, _Unknown(known))
+
+
+def _parameter(one: inspect.Parameter, hint: Any, *, flagged: bool = False) -> click.Parameter:
+    said = getattr(hint, "__metadata__", ())
+    hint = typing.get_args(hint)[0] if said else hint
+    several = typing.get_origin(hint) is tuple or "dict[" in str(hint)
+    more: dict[str, Any] = {}
+    texts: list[str] = []
+    for piece in said:
+        if isinstance(piece, str):
+            texts.append(piece)
+        elif isinstance(piece, click.ParamType):
+            more["type"] = piece
+        else:  # it parses a text, or several
+            several = several and "str" in str(hint)
+            more["callback"] = piece
+    more.setdefault("type", str if "callback" in more else _type(hint))
+    if one.kind is not one.KEYWORD_ONLY and not flagged:
+        return click.Argument([one.name], required=one.default is _EMPTY, nargs=-1 if several else 1, **more)
+    if one.default is _EMPTY:
+        more["required"] = True
+    else:
+        default = one.default if several or one.default != () else None
+        shown = default is not False and default not in (None, "", ())
+        more |= {"default": default, "show_default": shown}
+    if hint is bool:
+        more |= {"is_flag": True, "type": None}
+    flags = [text for text in texts if text.startswith("-")] or [f"--{one.name.replace('_', '-')}"]
+    meaning = " ".join(text for text in texts if not text.startswith("-"))
+    return click.Option([*flags, one.name], help=meaning, multiple=several, **more)
+
+
+def _type(hint: Any) -> Any:
+    """The type of click for an annotation; of a union, that of a path if there is one, else of the last."""
+    choices = [one for one in typing.get_args(hint) if one is not types.NoneType]
+    if typing.get_origin(hint) is Literal:
+        return click.Choice(choices)
+    if isinstance(hint, types.UnionType):
+        return _type(Path if Path in choices else choices[-1])
+    if typing.get_origin(hint) is tuple:
+        return _type(choices[0])
+    return click.Path(path_type=Path) if hint is Path else hint if hint in (int, float, str) else None
