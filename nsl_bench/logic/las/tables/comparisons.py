@@ -18,6 +18,7 @@ import numpy.typing as npt
 from nsl_bench.core.budget import Undecided
 from nsl_bench.logic.asp.program import Signature
 from nsl_bench.logic.las.bias.lookups import compared, ordered
+from nsl_bench.logic.las.bias.program import bias_program
 from nsl_bench.logic.las.bits import Bits, pack
 from nsl_bench.logic.las.language_bias import ModeAtom, ModeComparison, ModeLiteral, Placeholder
 from nsl_bench.logic.las.tables.dominance import undominated
@@ -309,7 +310,8 @@ def _narrowed(
     good, bad = masks
 
     indices = np.arange(len(rows))
-    if vocabulary.prices_tests_alike and (not mode.anti_reflexive or len(shape) < 2):
+    uniform = vocabulary.sight is None and bias_program(vocabulary.bias).uniform is not None
+    if narrows and uniform and (not mode.anti_reflexive or len(shape) < 2):
         indices = _different(pack(rows[:, good | bad]))
     places = zip(*np.unravel_index(indices, shape), strict=True) if shape else [()]
     constants = [tuple(own[i] for own, i in zip(texts, each, strict=True)) for each in places]

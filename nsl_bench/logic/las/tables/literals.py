@@ -260,7 +260,10 @@ class Vocabulary:
         if not self.additive and any(lit.atom is not None and lit.atom.has_thresholds for lit in literals):
             raise Undecided("#bias prices rules as a whole, and bodies have thresholds")
         if costs is None or not self.additive:
-            return [lit._replace(costs=dict.fromkeys(self._patterns(lit), 0)) for lit in literals]
+            return [
+                lit._replace(costs=dict.fromkeys(patterns(lit.types, self.bias.max_variables), 0))
+                for lit in literals
+            ]
         priced = iter(lit._replace(costs=each) for lit, each in zip(literals, costs, strict=True))
         groups = [list(itertools.islice(priced, len(group))) for group in found]
         if uniform is None:
@@ -269,33 +272,22 @@ class Vocabulary:
             ]
         return list(itertools.chain.from_iterable(groups))
 
-    def _made(
-        self, mode: ModeLiteral, made: Iterable[tuple[tuple[str, ...], Bits | None]]
-    ) -> list[BodyLiteral]:
+    def _made(self, mode: ModeLiteral, made: Iterable[tuple[tuple[str, ...], Bits]]) -> list[BodyLiteral]:
         """The literals of a declaration, with these constants and tables."""
         types = tuple(p.type for p in mode.literal.placeholders if p.kind == "var")
         atom = self.resolved(mode.literal) if isinstance(mode.literal, ModeAtom) else None
-        none = self.columns.full[:0]
-        literals = [
-            BodyLiteral(mode, constants, types, none if table is None else table, {}, atom)
-            for constants, table in made
-        ]
-        return [literal._replace(kind=self._kind(literal)) for literal in literals]
+        found = [BodyLiteral(mode, constants, types, table, {}, atom) for constants, table in made]
+        return [literal._replace(kind=self._kind(literal)) for literal in found]
 
     def priced_tests(
         self, mode: ModeLiteral, constants: Sequence[tuple[str, ...]]
     ) -> list[BodyLiteral] | None:
         """The tests of a declaration with their costs, without tables; None if costs may be no sums."""
-        found = self._made(mode, [(each, None) for each in constants])
+        found = self._made(mode, [(each, self.columns.full[:0]) for each in constants])
         costs = self._costs(found)
         if costs is None:
             return None
         return [literal._replace(costs=each) for literal, each in zip(found, costs, strict=True)]
-
-    @property
-    def prices_tests_alike(self) -> bool:
-        """Whether tests of a declaration may stand for each other whatever their constants."""
-        return self._narrows and self.sight is None and bias_program(self.bias).uniform is not None
 
     def _tables_of(
         self, mode: ModeLiteral, types: Sequence[str]
@@ -330,12 +322,13 @@ class Vocabulary:
         seen = self.sight.kind(literal.text([f"V{i + 1}" for i in range(len(literal.types))]))
         return self._kinds.setdefault(seen, len(self._kinds))
 
-    def _patterns(self, literal: BodyLiteral) -> list[Pattern]:
-        return patterns(literal.types, self.bias.max_variables)
-
     def _costs(self, literals: Sequence[BodyLiteral]) -> list[dict[Pattern, int]] | None:
         """What each literal costs under each pattern; None where costs of rules are no sums."""
-        keys = [(i, pattern) for i, lit in enumerate(literals) for pattern in self._patterns(lit)]
+        keys = [
+            (i, pattern)
+            for i, lit in enumerate(literals)
+            for pattern in patterns(lit.types, self.bias.max_variables)
+        ]
         names = [f"V{i + 1}" for i in range(self.bias.max_variables)]
         parts = [priced([literals[i].text([names[v] for v in pattern])]) for i, pattern in keys]
         texts = list(itertools.chain.from_iterable(parts))
