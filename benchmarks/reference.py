@@ -35,7 +35,7 @@ from nsl_bench.leaderboard.reading import read_runs
 from nsl_bench.leaderboard.score_report import SCORES, comment, write_scores
 from nsl_bench.leaderboard.scoring import score
 from nsl_bench.leaderboard.submission import RUNS, slug, write_submission
-from nsl_bench.leaderboard.truth import hashes_of
+from nsl_bench.leaderboard.truth import Truth
 
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.types import Status, Track
@@ -252,7 +252,7 @@ def run(
             given_up = Record(
                 job,
                 status="timeout",
-                content_hash=hashes_of(job, contest, cell),
+                content_hash=Truth(job, contest, cell).hashes,
                 versions=versions(),
                 message=GIVEN_UP,
             )

@@ -13,20 +13,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.core import registry
 from nsl_bench.core.metrics import METRICS, Answers, compute
 from nsl_bench.core.sequences import joined, mean_of
 from nsl_bench.core.types import Hypothesis, one_hot
 from nsl_bench.run.concepts import concept_scores
 from nsl_bench.run.statistics import interval, padded
 
-from .contests import Cell, Contest
 from .entries import contest_weights
 from .likeness import look_at
 from .predictions import Predicted, letters_of
 from .reading import Run
 from .score_report import Look, Spread
-from .truth import images_shown, majority, sequences_of_run, shifted, test_number, true_concepts, truth
+from .truth import Truth
 
 __all__ = ["PROBABILISTIC", "Numbers"]
 
@@ -50,7 +48,7 @@ class Numbers:
 
     Args:
         track: track of the submission.
-        places: contest and cell of each run, by its name.
+        truths: the own data of each run, by its name.
 
     Attributes:
         metrics: metrics by run.
@@ -59,11 +57,11 @@ class Numbers:
         unsure: runs with a label that is not the most probable one.
     """
 
-    def __init__(self, track: str, places: Mapping[str, tuple[Contest, Cell]]) -> None:
-        self._places, self._means = places, _Means(track)
-        self.metrics: dict[str, dict[str, float]] = {run: {} for run in places}
-        self.answers: dict[str, dict[str, npt.NDArray[np.int8]]] = {run: {} for run in places}
-        self.looks: dict[str, dict[str, Look]] = {run: {} for run in places}
+    def __init__(self, track: str, truths: Mapping[str, Truth]) -> None:
+        self._truths, self._means = truths, _Means(track)
+        self.metrics: dict[str, dict[str, float]] = {run: {} for run in truths}
+        self.answers: dict[str, dict[str, npt.NDArray[np.int8]]] = {run: {} for run in truths}
+        self.looks: dict[str, dict[str, Look]] = {run: {} for run in truths}
         self.unsure: set[str] = set()
 
     def add(self, run: Run, evaluation: str, predicted: Predicted) -> None:
@@ -77,13 +75,11 @@ class Numbers:
 
     def add_rules(self, run: Run, rules: Hypothesis) -> None:
         """Add the rules of a run, if they agree with its predictions, and compute metrics of rules."""
-        contest, cell = self._places[run.id]
-        evaluation = contest.evaluations(run.job.track)[-1]
-        mine = self.metrics[run.id]
+        truth, mine = self._truths[run.id], self.metrics[run.id]
         answered = Answers(
-            truth(run.job, contest, cell),
-            self.answers[run.id][evaluation],
-            registry.create("benchmark", run.job.tested).labels.names,
+            truth.labels,
+            self.answers[run.id][truth.evaluations[-1]],
+            truth.tested.labels.names,
             rules=rules,
             record=mine,
         )
@@ -91,32 +87,30 @@ class Numbers:
 
     def add_concepts(self, run: Run, concepts: npt.NDArray[np.int8]) -> None:
         """Add the concepts that a learner returned, int8 [n * slots]."""
-        right = true_concepts(run.job, *self._places[run.id])
+        right = self._truths[run.id].concepts
         self.metrics[run.id].update(concept_scores(concepts.reshape(right.shape), right))
 
     def impute(self, run: Run) -> None:
         """Add a failed run."""
-        contest, cell = self._places[run.id]
-        n_labels = len(registry.create("benchmark", run.job.tested).labels)
-        predicted = _always(majority(run.job, contest, cell), len(truth(run.job, contest, cell)), n_labels)
-        for evaluation in contest.evaluations(run.job.track):
+        truth = self._truths[run.id]
+        predicted = _always(truth.majority, len(truth.labels), len(truth.tested.labels))
+        for evaluation in truth.evaluations:
             self._count(run, evaluation, predicted)
 
     def _count(self, run: Run, evaluation: str, predicted: Predicted) -> None:
-        contest, cell = self._places[run.id]
-        codes, given = predicted
+        truth, (codes, given) = self._truths[run.id], predicted
         answered = Answers(
-            truth(run.job, contest, cell),
+            truth.labels,
             codes,
-            registry.create("benchmark", run.job.tested).labels.names,
+            truth.tested.labels.names,
             evaluation,
-            evaluation == contest.evaluations(run.job.track)[-1],
+            evaluation == truth.evaluations[-1],
             None if given is None else given.astype(np.float64),
-            shifted(run.job, contest, cell, evaluation),
-            **sequences_of_run(run.job, contest, cell),
+            truth.shifted(evaluation),
+            **truth.sequences,
         )
         self.metrics[run.id].update(compute(METRICS, answered))
-        shown = images_shown(run.job, contest, cell, evaluation)
+        shown = truth.images(evaluation)
         scores = {
             name: metric.per_example(answered)
             for name, metric in METRICS.items()
@@ -125,7 +119,7 @@ class Numbers:
         if answered.steps is not None:  # whole sequences are resampled
             scores = {name: self._of_sequences(answered.steps, each) for name, each in scores.items()}
             shown = joined(answered.steps, shown, -1)
-        self._means.add((contest, cell), run.job.network or "", scores, test_number(run.job), shown)
+        self._means.add(truth, scores, shown)
 
     @staticmethod
     def _of_sequences(
@@ -138,7 +132,7 @@ class Numbers:
         """Intervals of the means over shares, for metrics that all successful runs have."""
         lacking = set()
         for run in finished:
-            of = self._places[run.id][0].name, run.job.network or ""
+            of = self._truths[run.id].contest.name, run.job.network or ""
             lacking |= {(*of, metric) for metric in SPREAD - self.metrics[run.id].keys()}
         return [s for s in self._means.spreads() if (s.contest, s.network, s.metric) not in lacking]
 
@@ -158,26 +152,20 @@ class _Means:
         self._tests: dict[tuple[str, str], dict[int, set[int]]] = {}
 
     def add(
-        self,
-        place: tuple[Contest, Cell],
-        network: str,
-        scores: Mapping[str, npt.NDArray[np.float64]],
-        test: int,
-        images: npt.NDArray[np.int32],
+        self, truth: Truth, scores: Mapping[str, npt.NDArray[np.float64]], images: npt.NDArray[np.int32]
     ) -> None:
         """Take a run.
 
         Args:
-            place: its contest and cell.
-            network: its perception network.
+            truth: its own data.
             scores: float64 [n] by metric.
-            test: which test set it has.
-            images: int32 [n, slots], what they show; no slots where no images are looked at.
+            images: int32 [n, slots], what the examples show; no slots where no images are looked at.
         """
-        contest, cell = place
+        contest, cell, network = truth.contest, truth.cell, truth.job.network or ""
         at = contest.cells_of(self._track).index(cell)
         weight = float(contest_weights(contest, self._track)[cell.repeat - 1, at])
-        self._tests.setdefault((contest.name, network), {}).setdefault(cell.repeat, set()).add(test)
+        tests = self._tests.setdefault((contest.name, network), {})
+        tests.setdefault(cell.repeat, set()).add(truth.test_number)
         for metric, each in scores.items():
             key = contest.name, network, metric
             table = self._tables.setdefault(key, {})

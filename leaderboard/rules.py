@@ -20,12 +20,12 @@ from nsl_bench.core.types import Hypothesis
 from nsl_bench.logic.guarded.worker import stage, tell
 from nsl_bench.run.agreement import BOUND
 
-from .contests import Cell, Contest, listed
+from .contests import listed
 from .measuring import PROBABILISTIC, Numbers
 from .reading import Run
 from .rule_answers import RuleError, answers_of_rules
 from .safe_files import Limits, Rejected
-from .truth import network_sees, test_number, truth
+from .truth import Truth
 
 __all__ = ["check_rules", "judge_rules"]
 
@@ -35,7 +35,7 @@ _TEST = re.compile(r"[^<>:;]{1,200} (<=?|>=?|=|!=) [-+.\w]{1,80}")
 
 def judge_rules(
     runs: Sequence[Run],
-    places: Mapping[str, tuple[Contest, Cell]],
+    truths: Mapping[str, Truth],
     counted: Numbers,
     limits: Limits,
     deadline: float,
@@ -49,7 +49,7 @@ def judge_rules(
 
     Args:
         runs: that did not fail.
-        places: contest and cell of each run.
+        truths: the own data of each run.
         counted: what is known of the runs; the numbers are changed.
         limits: what one hypothesis may cost.
         deadline: of all.
@@ -61,14 +61,14 @@ def judge_rules(
         if run.language == "tree":
             mine["rules"], mine["atoms"] = float(len(run.rules)), float(_tests(run))
             if not _is_ours(run.job.learner):
-                differing += _judged_tree(run, places[run.id], counted, judge)
+                differing += _judged_tree(run, truths[run.id], counted, judge)
         if run.language != "asp":
             continue
-        contest, cell = places[run.id]
-        labels, atoms, rules = judge.answers(run, contest.data_seed(cell))
-        _agree(run, places[run.id], counted, judge)
+        truth = truths[run.id]
+        labels, atoms, rules = judge.answers(run, truth.seed, truth.test_number)
+        _agree(run, truth, counted, judge)
         if mine.get("agreement", 0.0) >= BOUND:
-            mine["hypothesis_accuracy"] = measure.accuracy(labels, truth(run.job, contest, cell))
+            mine["hypothesis_accuracy"] = measure.accuracy(labels, truth.labels)
             mine["rules"], mine["atoms"] = float(rules), float(atoms)
             counted.add_rules(run, Hypothesis(run.rules, atoms))
         else:
@@ -83,25 +83,24 @@ def judge_rules(
     ]
 
 
-def _agree(run: Run, place: tuple[Contest, Cell], counted: Numbers, judge: _Judge) -> None:
+def _agree(run: Run, truth: Truth, counted: Numbers, judge: _Judge) -> None:
     """Note the share of a run's answers that its rules give, where both are known."""
-    (contest, cell), answers = place, counted.answers[run.id]
-    seed = contest.data_seed(cell)
+    answers, place = counted.answers[run.id], (truth.seed, truth.test_number)
     if "hypothesis" in answers:
-        derived, given = judge.answers(run, seed)[0], answers["hypothesis"]
-    elif run.job.network is not None and run.job.network == contest.handed_out_network:
-        derived = judge.answers(run, seed, network_sees(run.job, contest, cell))[0]
+        derived, given = judge.answers(run, *place)[0], answers["hypothesis"]
+    elif run.job.network is not None and run.job.network == truth.contest.handed_out_network:
+        derived = judge.answers(run, *place, truth.seen_by_network)[0]
         given = answers["framework"]
     else:
         return
     counted.metrics[run.id]["agreement"] = float(np.mean(derived == given))
 
 
-def _judged_tree(run: Run, place: tuple[Contest, Cell], counted: Numbers, judge: _Judge) -> list[str]:
+def _judged_tree(run: Run, truth: Truth, counted: Numbers, judge: _Judge) -> list[str]:
     """The run, if its tree is not shown to be what the learner answers with; its size does not count then."""
     mine = counted.metrics[run.id]
     with contextlib.suppress(Rejected):  # it names features that only the learner knows
-        _agree(run, place, counted, judge)
+        _agree(run, truth, counted, judge)
     if mine.get("agreement", 0.0) >= BOUND:
         return []
     del mine["rules"], mine["atoms"]
@@ -126,7 +125,8 @@ def check_rules(runs: Sequence[Run], limits: Limits, deadline: float) -> None:
         if run.language == "tree":
             _tests(run)
         elif run.language == "asp":
-            judge.answers(run, run.job.seed)
+            task = registry.create("benchmark", run.job.tested)
+            judge.answers(run, run.job.seed, task.test_number(run.job.repeat))
 
 
 class _Judge:
@@ -144,14 +144,14 @@ class _Judge:
         self._rules: set[tuple[str, ...]] = set()
 
     def answers(
-        self, run: Run, seed: int | str, concepts: npt.NDArray[np.int16] | None = None
+        self, run: Run, seed: int | str, test_number: int, concepts: npt.NDArray[np.int16] | None = None
     ) -> tuple[npt.NDArray[np.int16], int, int]:
         """Labels, atoms and rules of a run's hypothesis, as `answers_of_rules` gives them.
 
         Raises:
             Rejected: the rules cannot be used.
         """
-        named = (run.job.tested, seed, test_number(run.job), run.rules)
+        named = (run.job.tested, seed, test_number, run.rules)
         key = (*named, run.language, run.job.task, None if concepts is None else concepts.tobytes())
         if key not in self._known:
             seconds = self._limits.solver_seconds

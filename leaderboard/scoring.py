@@ -17,14 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from nsl_bench.core import registry
 from nsl_bench.core.declared import quoted
 from nsl_bench.core.errors import did_you_mean, unknown
 from nsl_bench.logic.guarded.call import RULES, Advice, Allowance, Ended, guarded
 from nsl_bench.logic.guarded.worker import stage
-from nsl_bench.run.job import Job
 
-from .contests import Cell, Contest, contest_of, incomplete, listed, of_several_versions
+from .contests import Contest, contest_of, incomplete, listed, of_several_versions
 from .measuring import Numbers
 from .packing import CONCEPTS
 from .predictions import Predicted, Sizes, contradictions, read_predictions
@@ -34,7 +32,7 @@ from .rules import check_rules, judge_rules
 from .safe_files import LIMITS, Limits, Rejected, opened
 from .score_report import ScoredRun, ScoreReport, Spread
 from .submission import MANIFEST, PREDICTIONS, Manifest
-from .truth import PARTS, concepts_of, hashes_of, truth
+from .truth import PARTS, Truth
 
 __all__ = ["score"]
 
@@ -163,20 +161,20 @@ class Checked:
 
     Attributes:
         runs: all runs.
-        places: contest and cell of each run that belongs to a contest, by the run's name.
+        truths: the own data of each run that belongs to a contest, by the run's name.
         problems: reasons why the submission is not accepted, one sentence each.
         notes: further remarks.
     """
 
     runs: Sequence[Run]
-    places: Mapping[str, tuple[Contest, Cell]]
+    truths: Mapping[str, Truth]
     problems: tuple[str, ...]
     notes: tuple[str, ...]
 
     @property
     def entered(self) -> list[Run]:
         """The runs that belong to contests."""
-        return [run for run in self.runs if run.id in self.places]
+        return [run for run in self.runs if run.id in self.truths]
 
 
 def check(folder: Path, manifest: Manifest, contests: Sequence[Contest], limits: Limits) -> Checked:
@@ -186,7 +184,7 @@ def check(folder: Path, manifest: Manifest, contests: Sequence[Contest], limits:
         Rejected: a run is damaged, or no run belongs to a contest.
     """
     runs = read_runs(folder, limits)
-    places: dict[str, tuple[Contest, Cell]] = {}
+    truths: dict[str, Truth] = {}
     notes: list[str] = []
     for run in runs:
         if run.job.learner != manifest.learner or run.job.track != manifest.track:
@@ -196,49 +194,49 @@ def check(folder: Path, manifest: Manifest, contests: Sequence[Contest], limits:
             )
         place = contest_of(contests, run.job)
         if place is not None:
-            places[run.id] = place
-    outside = len(runs) - len(places)
-    if not places:
+            truths[run.id] = Truth(run.job, *place)
+    outside = len(runs) - len(truths)
+    if not truths:
         what = f"the round {manifest.round}" if manifest.round else "the board"
         raise Rejected(f"None of the {outside} runs belongs to a contest of {what}.")
     if outside:
         notes.append(f"{outside} runs belong to no contest of the board and are left out.")
-    entered = [run for run in runs if run.id in places]
-    problems = _duplicates(entered, places)
-    problems += _not_applicable(entered, places, manifest.not_applicable, contests)
-    lines = ((places[run.id][0], run.job.network or "", places[run.id][1]) for run in entered)
+    entered = [(run, truths[run.id]) for run in runs if run.id in truths]
+    problems = _duplicates(entered)
+    problems += _not_applicable(entered, manifest.not_applicable, contests)
+    lines = ((truth.contest, run.job.network or "", truth.cell) for run, truth in entered)
     problems += incomplete(lines, manifest.track)
-    problems += of_several_versions((places[run.id][0], run.job.learner_version) for run in entered)
-    problems += _wrong_hashes(entered, places)
-    return Checked(runs, places, tuple(problems), tuple(notes))
+    problems += of_several_versions((truth.contest, run.job.learner_version) for run, truth in entered)
+    problems += _wrong_hashes(entered)
+    return Checked(runs, truths, tuple(problems), tuple(notes))
 
 
-def _line(run: Run, contest: Contest) -> str:
-    return f"{contest.name} with {run.job.network}" if run.job.network else contest.name
+_Entered = Sequence[tuple[Run, Truth]]
+"""The runs that belong to contests, with their own data."""
 
 
-def _duplicates(runs: Sequence[Run], places: Mapping[str, tuple[Contest, Cell]]) -> list[str]:
-    count = Counter((_line(run, places[run.id][0]), places[run.id][1]) for run in runs)
+def _line(truth: Truth) -> str:
+    name, network = truth.contest.name, truth.job.network
+    return f"{name} with {network}" if network else name
+
+
+def _duplicates(entered: _Entered) -> list[str]:
+    count = Counter((_line(truth), truth.cell) for _, truth in entered)
     twice = [f"{line}: {cell}" for (line, cell), n in count.items() if n > 1]
     return [f"{len(twice)} runs are given more than once: {listed(twice)}."] if twice else []
 
 
-def _not_applicable(
-    runs: Sequence[Run],
-    places: Mapping[str, tuple[Contest, Cell]],
-    named: Sequence[str],
-    contests: Sequence[Contest],
-) -> list[str]:
+def _not_applicable(entered: _Entered, named: Sequence[str], contests: Sequence[Contest]) -> list[str]:
     """Contests that a learner cannot be in, because it cannot take their tasks."""
-    found = sorted({places[run.id][0].name for run in runs if run.status == "not_applicable"})
-    entered = {places[run.id][0].name for run in runs}
+    found = sorted({truth.contest.name for run, truth in entered if run.status == "not_applicable"})
+    with_runs = {truth.contest.name for _, truth in entered}
     known = [contest.name for contest in contests]
     return [
         *(f"The contest {name} is not applicable to this learner; leave its runs out." for name in found),
         *(
             f"{MANIFEST}: not_applicable names the contest {name}, of which there are runs; leave out one."
             for name in named
-            if name in entered
+            if name in with_runs
         ),
         *(
             f"{MANIFEST}: not_applicable names {quoted(name)}, no contest here.{did_you_mean(name, known)}"
@@ -248,16 +246,16 @@ def _not_applicable(
     ]
 
 
-def _wrong_hashes(runs: Sequence[Run], places: Mapping[str, tuple[Contest, Cell]]) -> list[str]:
+def _wrong_hashes(entered: _Entered) -> list[str]:
     """Runs on other data than the benchmark's own: other labels, examples or pixels."""
     wrong: dict[str, list[str]] = {part: [] for part in PARTS}
-    for run in runs:
-        right = hashes_of(run.job, *places[run.id])
+    for run, truth in entered:
+        right = truth.hashes
         for part in PARTS:
             if getattr(run.content_hash, part) != right[part]:
                 wrong[part].append(str(run.job))
     return [
-        f"{len(jobs)} of {len(runs)} runs do not match the benchmark's content hash of the {part} set: "
+        f"{len(jobs)} of {len(entered)} runs do not match the benchmark's content hash of the {part} set: "
         f"labels, examples or images differ in {listed(jobs)}."
         for part, jobs in wrong.items()
         if jobs
@@ -267,10 +265,10 @@ def _wrong_hashes(runs: Sequence[Run], places: Mapping[str, tuple[Contest, Cell]
 def _numbers(
     folder: Path, checked: Checked, track: str, limits: Limits, deadline: float
 ) -> tuple[list[ScoredRun], list[str], list[Spread]]:
-    entered, places = checked.entered, checked.places
+    entered, truths = checked.entered, checked.truths
     failed = [run for run in entered if run.status != "ok"]
     finished = [run for run in entered if run.status == "ok"]
-    counted = Numbers(track, places)
+    counted = Numbers(track, truths)
     stage(_READING, max(0.1, deadline - time.monotonic()))
     shares = []
     for run, evaluation, predicted, share in rows_in(folder, checked, limits):
@@ -287,9 +285,9 @@ def _numbers(
             if seconds is not None:
                 counted.metrics[run.id][name] = seconds
     notes = [*_failure_note(failed), *contrary_note(shares)]
-    notes += judge_rules(finished, places, counted, limits, deadline)
+    notes += judge_rules(finished, truths, counted, limits, deadline)
     stage(_DOING, max(0.1, deadline - time.monotonic()))
-    scored = [_scored(run, *places[run.id], counted) for run in entered]
+    scored = [_scored(run, truths[run.id], counted) for run in entered]
     return scored, notes, counted.spreads(finished)
 
 
@@ -329,35 +327,33 @@ def rows_in(folder: Path, checked: Checked, limits: Limits) -> Iterator[tuple[Ru
     outside = {run.id for run in checked.runs} - set(by_id)
     outside |= {run.id for run in checked.entered if run.status != "ok"}  # they count as something else
     asked = [run for run in checked.entered if run.id not in outside]
-    sizes = {run.id: _size(run.job, *checked.places[run.id]) for run in asked}
+    sizes = {run.id: _size(checked.truths[run.id]) for run in asked}
     seen: dict[str, set[str]] = {run: set() for run in by_id}
     for run_id, evaluation, predicted in read_predictions(folder, sizes, limits, ignored=outside):
-        run, (contest, _) = by_id[run_id], checked.places[run_id]
-        answers = evaluation != CONCEPTS
-        if not answers and "framework" not in contest.evaluations(run.job.track):
+        run, truth = by_id[run_id], checked.truths[run_id]
+        answers, sealed_round = evaluation != CONCEPTS, truth.contest.sealed_round
+        if not answers and "framework" not in truth.evaluations:
             raise Rejected(
                 f"The run {run_id} ({run.job}) has concepts of images, but no images are shown in the track "
                 f"{run.job.track}; leave them out."
             )
-        if answers and contest.sealed_round and evaluation not in contest.evaluations(run.job.track):
+        if answers and sealed_round and evaluation not in truth.evaluations:
             raise Rejected(
                 f"The run {run_id} ({run.job}) has {evaluation} predictions, but the round "
-                f"{contest.sealed_round} provides no true concepts; leave them out and send rules."
+                f"{sealed_round} provides no true concepts; leave them out and send rules."
             )
         seen[run_id].add(evaluation)
         yield run, evaluation, predicted, _contradicting(run, evaluation, predicted) if answers else 0.0
     for run in asked:
-        contest, _ = checked.places[run.id]
-        for evaluation in contest.evaluations(run.job.track):
+        for evaluation in checked.truths[run.id].evaluations:
             if evaluation not in seen[run.id]:
                 raise Rejected(f"The {evaluation} predictions of the run {run.id} ({run.job}) are missing.")
 
 
-def _size(job: Job, contest: Contest, cell: Cell) -> Sizes:
+def _size(truth: Truth) -> Sizes:
     """How long the lists of a run's predictions are."""
-    task = registry.create("benchmark", job.tested)
-    n = contest.test_examples(cell) or len(truth(job, contest, cell))
-    return Sizes(n, len(task.labels), len(task.slots), len(concepts_of(job)))
+    n = truth.contest.test_examples(truth.cell) or len(truth.labels)
+    return Sizes(n, len(truth.tested.labels), len(truth.tested.slots), len(truth.space))
 
 
 def _contradicting(run: Run, evaluation: str, predicted: Predicted) -> float:
@@ -381,15 +377,12 @@ def _contradicting(run: Run, evaluation: str, predicted: Predicted) -> float:
     return float(np.mean(contrary))
 
 
-def _scored(run: Run, contest: Contest, cell: Cell, counted: Numbers) -> ScoredRun:
-    job = run.job
+def _scored(run: Run, truth: Truth, counted: Numbers) -> ScoredRun:
     return ScoredRun(
         run=run.id,
-        contest=contest.name,
-        shift=cell.shift,
-        percent=cell.percent,
-        repeat=cell.repeat,
-        network=job.network or "",
+        contest=truth.contest.name,
+        **asdict(truth.cell),
+        network=run.job.network or "",
         metrics=dict(counted.metrics[run.id]),
         status=run.status,
         looks=dict(counted.looks[run.id]),

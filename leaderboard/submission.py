@@ -161,17 +161,12 @@ def write_submission(
     out: Path,
     contests: Sequence[Contest],
     *,
-    name: str,
-    licence: str,
     learner: str | None = None,
     track: Track | None = None,
-    authors: str = "",
-    description: str = "",
-    url: str = "",
-    date: str = "",
     tuning_trials: int | None = None,
     earlier: Path | None = None,
     heard: Callable[[str], None] = lambda sentence: None,
+    **words: str,
 ) -> tuple[Manifest, dict[str, int], int]:
     """Create a submission from one learner's finished runs.
 
@@ -179,18 +174,13 @@ def write_submission(
         store: the results.
         out: folder to create; it must be new or empty.
         contests: the board's contests; runs outside them are left out.
-        name: name on the board.
-        licence: licence of the submission's files.
         learner: learner to submit, if the results contain several.
         track: track to submit, if the results contain several.
-        authors: the authors, on one line.
-        description: description of the learner, one paragraph.
-        url: https address of the code or the paper.
-        date: date, ISO 8601.
         tuning_trials: number of settings tried when tuning the learner; by default as recorded in the runs.
         earlier: folder of an accepted submission of the same version of the learner, from which runs are
             taken that the results lack.
         heard: called before anything is written with a sentence for each incomplete contest and network.
+        words: of the manifest: name, licence, and maybe authors, description, url and date.
 
     Returns:
         The manifest, the number of runs by contest, and the number of runs outside all contests.
@@ -230,7 +220,6 @@ def write_submission(
     entered = ((contest, network, cell) for (_, network, cell), (contest, _) in runs.items())
     for sentence in incomplete(entered, records[0].job.track):
         heard(sentence)
-    words = {"name": name, "licence": licence, "authors": authors, "description": description, "url": url}
     job = records[0].job
     sealed_round = chosen[0][1].sealed_round
     if tuning_trials is None:
@@ -239,7 +228,6 @@ def write_submission(
         tuning_trials = max((trials for trials in told if isinstance(trials, int)), default=0)
     given = {
         **words,
-        "date": date,
         "learner": job.learner,
         "track": job.track,
         "round": sealed_round,

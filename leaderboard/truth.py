@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -21,22 +22,120 @@ from nsl_bench.run.structural_shift import covering, with_concepts
 
 from .contests import Cell, Contest
 
-__all__ = [
-    "PARTS",
-    "concepts_of",
-    "hashes_of",
-    "images_shown",
-    "labels_of",
-    "majority",
-    "network_sees",
-    "sequences_of_run",
-    "test_number",
-    "true_concepts",
-    "truth",
-]
+__all__ = ["PARTS", "Truth", "labels_of"]
 
 PARTS: tuple[Part, ...] = ("train", "test")
 """The parts that have a content hash."""
+
+
+@dataclass(frozen=True)
+class Truth:
+    """The task's own data of a run.
+
+    Attributes:
+        job: the run's job.
+        contest: its contest.
+        cell: its position in the contest's grid.
+    """
+
+    job: Job
+    contest: Contest
+    cell: Cell
+
+    @property
+    def seed(self) -> int | str:
+        """The seed that the data follow; a text is a secret one."""
+        return self.contest.data_seed(self.cell)
+
+    @property
+    def tested(self) -> Benchmark:
+        """The task that is tested."""
+        return _task(self.job.tested)
+
+    @property
+    def evaluations(self) -> tuple[str, ...]:
+        """The evaluations of a whole run; the last one's probabilities are scored."""
+        return self.contest.evaluations(self.job.track)
+
+    @property
+    def test_number(self) -> int:
+        """Which test set the run has: 1 unless train sets have test sets of their own."""
+        return self.tested.test_number(self.job.repeat)
+
+    @property
+    def hashes(self) -> Mapping[str, str]:
+        """The content hashes of the parts, or those of what was handed out of them."""
+        handed_out = self.contest.hashes(self.cell)
+        return handed_out or {part: self._hash(part) for part in PARTS}
+
+    def _hash(self, part: Part) -> str:
+        job = self.job
+        dial = (job.test_shift, job.test_percent) if part == "test" else (job.train_shift, job.train_percent)
+        shift, percent = ("", 0.0) if job.track == "symbolic" else (dial[0], float(dial[1]))
+        place = self._test if part == "test" else (job.size, job.repeat)
+        task = job.tested if part == "test" else job.task
+        return _true_hash(task, job.source, part, *place, shift, percent, job.seed)
+
+    @property
+    def _test(self) -> tuple[str, int]:
+        """The size and the number under which the test set is made."""
+        return next(iter(self.tested.sizes)), self.test_number
+
+    @property
+    def labels(self) -> npt.NDArray[np.int64]:
+        """The labels of the test set."""
+        return _labels(self.job.tested, self.seed, *self._test)
+
+    @property
+    def space(self) -> ConceptSpace:
+        """The concepts of the train or the test task, whichever has more."""
+        return covering(_task(self.job.task), self.tested).concept_space
+
+    @property
+    def concepts(self) -> npt.NDArray[np.int16]:
+        """int16 [n, slots]: the concepts of the test images, indices into `space`."""
+        split = symbolic_split(self.tested, "test", *self._test, seed=self.seed)
+        return with_concepts(split, self.space).concepts
+
+    @property
+    def seen_by_network(self) -> npt.NDArray[np.int16]:
+        """int16 [n, slots]: the concepts that the network sees in the test images, indices into `space`."""
+        job = self.job
+        assert job.network is not None
+        names = job.tested, job.task, job.source, job.network, job.test_shift
+        return _network_sees(*names, job.test_percent, self.seed, *self._test)
+
+    @property
+    def majority(self) -> int:
+        """The test task's label that is the most frequent in the train set, the first on ties."""
+        return _majority(self.job.task, self.job.tested, self.job.size, self.job.repeat, self.seed)
+
+    def _is_symbolic(self, evaluation: str) -> bool:
+        return evaluation == "hypothesis" or self.job.track == "symbolic"
+
+    def images(self, evaluation: str) -> npt.NDArray[np.int32]:
+        """int32 [n, slots]: the images that test examples show; no slots where concepts are asked about.
+
+        They do not depend on the shift.
+        """
+        if self._is_symbolic(evaluation):
+            return np.empty((len(self.labels), 0), np.int32)
+        return _test_split(self.job.tested, self.job.source, self.seed, *self._test).images
+
+    def shifted(self, evaluation: str) -> npt.NDArray[np.bool_] | None:
+        """bool [n]: which test examples are shifted; None where concepts are asked about."""
+        if self._is_symbolic(evaluation):
+            return None
+        split = _test_split(self.job.tested, self.job.source, self.seed, *self._test)
+        return split.shift(float(self.job.test_percent)).shifted
+
+    @property
+    def sequences(self) -> dict[str, Any]:
+        """Steps and numbers of images of test rows, int [n] each; nothing where rows are no steps."""
+        if not self.tested.sequential:
+            return {}
+        split = symbolic_split(self.tested, "test", *self._test, seed=self.seed)
+        return {"steps": split.steps, "images": (split.concepts != BLANK).sum(axis=1)}
 
 
 @cache
@@ -65,35 +164,10 @@ def _true_hash(
     return content_hash(split, task, image_digests(split, images, resolve(shift, task, images)))
 
 
-def hashes_of(job: Job, contest: Contest, cell: Cell) -> Mapping[str, str]:
-    """The content hashes of a run's parts, or those of what was handed out of them."""
-    handed_out = contest.hashes(cell)
-    return handed_out or {part: _hash_of(job, part) for part in PARTS}
-
-
-def _hash_of(job: Job, part: Part) -> str:
-    dial = (job.test_shift, job.test_percent) if part == "test" else (job.train_shift, job.train_percent)
-    shift, percent = ("", 0.0) if job.track == "symbolic" else (dial[0], float(dial[1]))
-    place = _test_of(job) if part == "test" else (job.size, job.repeat)
-    task = job.tested if part == "test" else job.task
-    return _true_hash(task, job.source, part, *place, shift, percent, job.seed)
-
-
-def _test_of(job: Job) -> tuple[str, int]:
-    """The size and the number under which a run's test set is made."""
-    task = _task(job.tested)
-    return next(iter(task.sizes)), task.test_number(job.repeat)
-
-
 @cache
 def _task(benchmark: str) -> Benchmark:
     found: Benchmark = registry.create("benchmark", benchmark)
     return found
-
-
-def test_number(job: Job) -> int:
-    """Which test set a run has: 1 unless train sets have test sets of their own."""
-    return _task(job.tested).test_number(job.repeat)
 
 
 @cache
@@ -108,38 +182,6 @@ def labels_of(contest: Contest, cell: Cell) -> npt.NDArray[np.int64]:
     return _labels(contest.tested, contest.data_seed(cell), contest.size, number)
 
 
-def truth(job: Job, contest: Contest, cell: Cell) -> npt.NDArray[np.int64]:
-    """The labels of a run's test set."""
-    return _labels(job.tested, contest.data_seed(cell), *_test_of(job))
-
-
-def concepts_of(job: Job) -> ConceptSpace:
-    """The concepts of a run: those of its train or test task, whichever has more."""
-    return covering(_task(job.task), _task(job.tested)).concept_space
-
-
-def true_concepts(job: Job, contest: Contest, cell: Cell) -> npt.NDArray[np.int16]:
-    """int16 [n, slots]: the concepts of a run's test images, indices into `concepts_of`."""
-    size, number = _test_of(job)
-    split = symbolic_split(_task(job.tested), "test", size, number, seed=contest.data_seed(cell))
-    return with_concepts(split, concepts_of(job)).concepts
-
-
-def network_sees(job: Job, contest: Contest, cell: Cell) -> npt.NDArray[np.int16]:
-    """int16 [n, slots]: the concepts that a run's network predicts for its test images.
-
-    They are those of the run's train or test task, whichever has more (`nsl_bench.run.structural_shift`).
-    """
-    assert job.network is not None
-    names = job.tested, job.task, job.source, job.network, job.test_shift
-    return _network_sees(*names, job.test_percent, contest.data_seed(cell), *_test_of(job))
-
-
-def majority(job: Job, contest: Contest, cell: Cell) -> int:
-    """The test task's label that is the most frequent in a run's train set, the first on ties."""
-    return _majority(job.task, job.tested, job.size, job.repeat, contest.data_seed(cell))
-
-
 @cache
 def _majority(benchmark: str, tested: str, size: str, repeat: int, seed: int | str) -> int:
     task = _task(benchmark)
@@ -148,34 +190,6 @@ def _majority(benchmark: str, tested: str, size: str, repeat: int, seed: int | s
         zip(task.labels.names, np.bincount(labels, minlength=len(task.labels)).tolist(), strict=True)
     )
     return int(np.argmax([often.get(name, 0) for name in _task(tested).labels.names]))
-
-
-def images_shown(job: Job, contest: Contest, cell: Cell, evaluation: str) -> npt.NDArray[np.int32]:
-    """int32 [n, slots]: the images that a run's test examples show; no slots where concepts are asked about.
-
-    They do not depend on the shift.
-    """
-    if evaluation == "hypothesis" or job.track == "symbolic":
-        return np.empty((len(truth(job, contest, cell)), 0), np.int32)
-    return _test_split(job.tested, job.source, contest.data_seed(cell), *_test_of(job)).images
-
-
-def shifted(job: Job, contest: Contest, cell: Cell, evaluation: str) -> npt.NDArray[np.bool_] | None:
-    """bool [n]: which of a run's test examples are shifted; None where concepts are asked about."""
-    if evaluation == "hypothesis" or job.track == "symbolic":
-        return None
-    split = _test_split(job.tested, job.source, contest.data_seed(cell), *_test_of(job))
-    return split.shift(float(job.test_percent)).shifted
-
-
-def sequences_of_run(job: Job, contest: Contest, cell: Cell) -> dict[str, Any]:
-    """Steps and numbers of images of a run's test rows, int [n] each; nothing where rows are no steps."""
-    task = _task(job.tested)
-    if not task.sequential:
-        return {}
-    size, number = _test_of(job)
-    split = symbolic_split(task, "test", size, number, seed=contest.data_seed(cell))
-    return {"steps": split.steps, "images": (split.concepts != BLANK).sum(axis=1)}
 
 
 @cache

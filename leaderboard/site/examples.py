@@ -14,12 +14,15 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.core.shift import STANDARD, resolve
 from nsl_bench.core.types import BLANK
 from nsl_bench.data.splits import make_source, make_split
+from nsl_bench.report.gallery import sheet
 
 from ..contests import Contest
 
 __all__ = ["Picture", "write_pictures"]
 
-_IMAGES = 8
+_IMAGES, _WIDEST = 8, 560
+_BLANK = 160
+"""The grey between images, and of slots without one."""
 
 
 @dataclass(frozen=True)
@@ -81,13 +84,9 @@ def _example(split: Any, row: int, source: Any, shift: Any) -> npt.NDArray[np.ui
     n = len(indices)
     side = round(n**0.5)
     columns = side if side * side == n and n > 4 else n
-    height, width = images.shape[1:3]
-    gap = 2
-    page = np.full((-(-n // columns) * (height + gap) + gap, columns * (width + gap) + gap, 3), 160, np.uint8)
-    for k, image in zip(shown.tolist(), images, strict=True):
-        top, left = gap + k // columns * (height + gap), gap + k % columns * (width + gap)
-        page[top : top + height, left : left + width] = image
-    return page
+    cells = np.full((n, *images.shape[1:3], 3), _BLANK, np.uint8)
+    cells[shown] = images
+    return np.asarray(sheet(cells, columns, 2, _BLANK))
 
 
 def _save(
@@ -99,17 +98,9 @@ def _save(
 
     from ..submission import slug
 
-    space = 8
-    height = max(example.shape[0] for example in examples)
-    width = sum(example.shape[1] for example in examples) + space * (len(examples) - 1)
-    page = Image.new("RGB", (width, height), (255, 255, 255))
-    left = 0
-    for example in examples:
-        page.paste(Image.fromarray(example), (left, 0))
-        left += example.shape[1] + space
-    most = 560
-    if width > most:
-        page = page.resize((most, round(height * most / width)), Image.Resampling.LANCZOS)
+    page = sheet(np.stack(examples), len(examples), 8, 255)
+    if page.width > _WIDEST:
+        page = page.resize((_WIDEST, round(page.height * _WIDEST / page.width)), Image.Resampling.LANCZOS)
     name = f"{contest.name}-{slug(shift)}.png"
     save(page.quantize(64), folder / name, optimize=True)
     return Picture(shift, name, page.width, page.height, f"{shift}: {words}")

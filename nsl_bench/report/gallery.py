@@ -26,7 +26,7 @@ __all__ = ["SEVERITIES", "concepts_sheet", "contact_sheet", "severities", "sheet
 
 SEVERITIES = (1, 2, 3, 4, 5)
 
-_PAPER, _INK = (64, 64, 64), (255, 255, 255)
+_PAPER, _INK = 64, (255, 255, 255)
 _LETTER, _LINE = 13, 16
 """Size of the letters of captions, and from line to line, pixels."""
 
@@ -34,13 +34,13 @@ _NARROWEST = 100
 """A block is at least so wide, so that captions are readable below small images."""
 
 
-def sheet(images: npt.NDArray[np.uint8], columns: int, gap: int = 4) -> Image.Image:
-    """Images, uint8 [n, height, width, channels], side by side on one picture."""
+def sheet(images: npt.NDArray[np.uint8], columns: int, gap: int = 4, paper: int = _PAPER) -> Image.Image:
+    """Images, uint8 [n, height, width, channels], side by side on one picture of a shade of grey."""
     from PIL import Image
 
     n, height, width, _ = images.shape
     rows = -(-n // columns)
-    page = np.full((rows * (height + gap) + gap, columns * (width + gap) + gap, 3), _PAPER, np.uint8)
+    page = np.full((rows * (height + gap) + gap, columns * (width + gap) + gap, 3), paper, np.uint8)
     for k in range(n):
         top, left = gap + k // columns * (height + gap), gap + k % columns * (width + gap)
         page[top : top + height, left : left + width] = images[k]
@@ -160,7 +160,7 @@ def _captioned(
     rows = [captions[k : k + columns] for k in range(0, len(captions), columns)]
     tops = list(itertools.accumulate((_LINE * max(map(len, row)) + 2 for row in rows), initial=0))
     tops = [above + gap + k * (high + gap) for k, above in enumerate(tops[1:])]
-    page = Image.new("RGB", (columns * block_width + gap, tops[-1] + high + gap), _PAPER)
+    page = Image.new("RGB", (columns * block_width + gap, tops[-1] + high + gap), (_PAPER,) * 3)
     pen = ImageDraw.Draw(page)
     for k, (lines, (_, images)) in enumerate(zip(captions, blocks, strict=True)):
         top, left = tops[k // columns], gap + k % columns * block_width

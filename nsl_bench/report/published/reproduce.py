@@ -79,17 +79,14 @@ class Preset:
         baseline_percents: shares of shifted examples for the baselines, where there are images; FFNSL is run
             at all of the paper's.
         repeats: of runs with images; runs on true concepts have all five.
-        large: whether baselines also learn from the large train sets.
-        constant: whether FFNSL is also run with constant penalties.
-        stand_ins: whether cards are also run on drawn decks.
+        whole: whether baselines also learn from the large train sets, FFNSL is also run with constant
+            penalties, and cards are also run on drawn decks.
         softmax: spec of the Softmax CNN on MNIST.
     """
 
     baseline_percents: tuple[float, ...]
     repeats: int
-    large: bool
-    constant: bool
-    stand_ins: bool
+    whole: bool
     softmax: str = "softmax"
 
 
@@ -97,15 +94,8 @@ PERCENTS = tuple(range(0, 101, 10))
 """The paper's shares of shifted examples."""
 
 PRESETS: Mapping[str, Preset] = {
-    "quick": Preset(
-        (0, 50, 100),
-        3,
-        large=False,
-        constant=False,
-        stand_ins=False,
-        softmax="softmax:images_per_concept=4000,epochs=8",
-    ),
-    "paper": Preset(PERCENTS, 5, large=True, constant=True, stand_ins=True),
+    "quick": Preset((0, 50, 100), 3, whole=False, softmax="softmax:images_per_concept=4000,epochs=8"),
+    "paper": Preset(PERCENTS, 5, whole=True),
 }
 
 
@@ -180,11 +170,11 @@ def grid(
                 "examples/*/data of github.com/DanCunnington/FFNSL."
             )
         images = f"mnist:{mnist}" if mnist is not None and task.startswith("sudoku") else None
-        sizes = ["small", *(["large"] if preset.large and task in _LARGE else [])]
+        sizes = ["small", *(["large"] if preset.whole and task in _LARGE else [])]
         symbolic: dict[str, Any] = {"track": "symbolic", "splits": folder, "repeats": range(1, 6)}
         jobs += plan(task, ["ffnsl"], **symbolic)
         jobs += plan(task, _BASELINES[task], sizes=sizes, **symbolic)
-        ours = ["ffnsl", *(["ffnsl:penalty=constant"] if preset.constant else [])]
+        ours = ["ffnsl", *(["ffnsl:penalty=constant"] if preset.whole else [])]
         shifted: dict[str, Any] = {"splits": folder, "repeats": range(1, preset.repeats + 1)}
         if images is not None:
             shifted |= {"sources": images, "shifts": ["rotate90"]}
@@ -192,7 +182,7 @@ def grid(
                 jobs += plan(task, ours, networks=network, percents=PERCENTS, **shifted)
             shares = preset.baseline_percents
             jobs += plan(task, _BASELINES[task], networks=preset.softmax, percents=shares, **shifted)
-        elif preset.stand_ins and task == "follow_suit":
+        elif preset.whole and task == "follow_suit":
             jobs += plan(task, ["ffnsl"], shifts=list(STAND_INS), percents=PERCENTS, **shifted)
     return list({job.key(): job for job in jobs}.values())
 
