@@ -84,7 +84,7 @@ def score(
             by,
             doing=_DOING,
             allowance=Allowance(limits.seconds, limits.memory),
-            heard=heard,
+            on_event=heard,
             advice=_ADVICE,
         )
     except Ended as ended:

@@ -18,7 +18,7 @@ from pathlib import Path
 from nsl_bench.core import cache, registry
 from nsl_bench.core.errors import UserError
 
-__all__ = ["code_files", "code_key", "comes_with_us", "modules_used", "specs_in"]
+__all__ = ["code_files", "code_key", "code_roots", "comes_with_us", "modules_used", "specs_in"]
 
 
 def code_key(spec: str, kind: registry.Kind = "learner") -> str:
@@ -53,6 +53,18 @@ def code_files(spec: str, kind: registry.Kind = "learner") -> tuple[Path, ...]:
                 left.append(file)
     del files[first]
     return (first, *sorted(files, key=lambda file: file.relative_to(root).as_posix()))
+
+
+def code_roots(spec: str, kind: registry.Kind = "learner") -> tuple[Path, ...]:
+    """The file that a part is in, as it was named, or else the package or module; empty if unknown."""
+    found = _place(spec, kind)
+    if found is None:
+        return ()
+    files, root, _ = found
+    split = registry.split_code(_parse(spec, kind).name)
+    if split is not None and split[0].endswith(".py"):
+        return (Path(split[0]).absolute(),)
+    return (root / files[-1].relative_to(root).parts[0],)
 
 
 def modules_used(spec: str, kind: registry.Kind = "learner") -> tuple[str, ...]:

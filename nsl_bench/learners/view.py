@@ -121,6 +121,10 @@ class TrackError(UserError, AttributeError):
 class View:
     """A split as a learner gets it.
 
+    A member that the track does not provide raises a `TrackError`: predictions, concepts, features, literals
+    and contexts need a track with concepts; the concept space, facts, symbols, background and bias need a
+    track with knowledge.
+
     Args:
         split: the examples.
         benchmark: the benchmark.
@@ -247,20 +251,12 @@ class View:
     @cached_property
     @asked()
     def concept_space(self) -> ConceptSpace:
-        """Concepts that an image can show.
-
-        Raises:
-            TrackError: the track has neither concepts nor knowledge.
-        """
+        """Concepts that an image can show."""
         self._knows("concepts")
         return self._benchmark.concept_space
 
     def facts(self, slot: int, concept: str) -> tuple[str, ...]:
-        """Facts, without full stops, which state that a slot shows a concept.
-
-        Raises:
-            TrackError: the track has neither concepts nor knowledge.
-        """
+        """Facts, without full stops, which state that a slot shows a concept."""
         return self._facts[slot][self.concept_space.ids[concept]]
 
     @cached_property
@@ -346,70 +342,42 @@ class View:
     @property
     @asked()
     def symbols(self) -> tuple[tuple[str, ...], ...]:
-        """For each symbol of a row and each of its values, ASP literals that say it of step ``T``.
-
-        Raises:
-            TrackError: the track has neither concepts nor knowledge.
-        """
+        """For each symbol of a row and each of its values, ASP literals that say it of step ``T``."""
         self._knows("symbols")
         return self._benchmark.symbols()
 
     @property
     @asked()
     def memory(self) -> tuple[str, ...]:
-        """For each value of the metadata field ``previous``, ASP literals that say it of step ``T``.
-
-        Raises:
-            TrackError: the track has neither concepts nor knowledge.
-        """
+        """For each value of the metadata field ``previous``, ASP literals that say it of step ``T``."""
         self._knows("symbols")
         return self._benchmark.memory()
 
     @property
     def predictions(self) -> Predictions:
-        """Concepts of the images and their probabilities.
-
-        Raises:
-            TrackError: the track has no concepts.
-        """
+        """Concepts of the images and their probabilities."""
         return self._known("concept probabilities")
 
     @property
     def probabilities(self) -> npt.NDArray[np.float32]:
-        """float32 [n, slots, concepts]: concept probabilities; all zero for a blank slot.
-
-        Raises:
-            TrackError: the track has no concepts.
-        """
+        """float32 [n, slots, concepts]: concept probabilities; all zero for a blank slot."""
         return self._known("concept probabilities").probabilities
 
     @property
     def concept_ids(self) -> npt.NDArray[np.int16]:
-        """int16 [n, slots]: concepts, true or predicted depending on the track; -1 for a blank slot.
-
-        Raises:
-            TrackError: the track has no concepts.
-        """
+        """int16 [n, slots]: concepts, true or predicted depending on the track; -1 for a blank slot."""
         return self._known("concepts").concepts
 
     @cached_property
     def concepts(self) -> list[list[str | None]]:
-        """For each example, a list over slots of concepts; None for a blank slot.
-
-        Raises:
-            TrackError: the track has no concepts.
-        """
+        """For each example, a list over slots of concepts; None for a blank slot."""
         names: list[str | None] = [*self.concept_space.concepts, None]
         return [[names[c] for c in row] for row in self.concept_ids.tolist()]
 
     @property
     @asked()
     def features(self) -> npt.NDArray[np.float32]:
-        """float32 [n, features]: input features of a tabular learner.
-
-        Raises:
-            TrackError: the track has no concepts.
-        """
+        """float32 [n, features]: input features of a tabular learner."""
         return self._benchmark.features(self.concept_ids, self.metadata)
 
     @property
@@ -418,7 +386,6 @@ class View:
         """float32 [n, features]: input features that contain part of the solution.
 
         Raises:
-            TrackError: the track has no concepts.
             UserError: the benchmark defines none.
         """
         return self._benchmark.knowledge_features(self.concept_ids, self.metadata)
@@ -435,7 +402,6 @@ class View:
         """ASP for "this column of `features` (or `knowledge_features`) is greater than the threshold".
 
         Raises:
-            TrackError: the track has no concepts.
             UserError: no ASP says it exactly, e.g. for steps of sequences.
         """
         self._known("features")
@@ -451,11 +417,7 @@ class View:
     @cached_property
     @asked()
     def literals(self) -> npt.NDArray[np.bool_]:
-        """bool [n, literals]: inputs of a propositional learner (`nsl_bench.learners.literals`).
-
-        Raises:
-            TrackError: the track has no concepts.
-        """
+        """bool [n, literals]: inputs of a propositional learner (`nsl_bench.learners.literals`)."""
         with self._giving():
             return self._vocabulary.values(self.concept_ids, self.metadata)
 
@@ -495,22 +457,14 @@ class View:
     @cached_property
     @asked()
     def background(self) -> str:
-        """Background knowledge in ASP.
-
-        Raises:
-            TrackError: the track has no knowledge.
-        """
+        """Background knowledge in ASP."""
         self._knows("background knowledge")
         return self._benchmark.background
 
     @cached_property
     @asked()
     def bias(self) -> str:
-        """Language bias: mode declarations.
-
-        Raises:
-            TrackError: the track has no knowledge.
-        """
+        """Language bias: mode declarations."""
         self._knows("language bias")
         return self._benchmark.bias
 
@@ -520,20 +474,13 @@ class View:
         """Facts of each example: its concepts and metadata, without full stops.
 
         A row of a sequence has the facts of its own step and of all earlier ones, and which step is asked.
-
-        Raises:
-            TrackError: the track has no concepts.
         """
         return self._benchmark.contexts(self.concept_ids, self.metadata, self.steps)
 
     @cached_property
     @asked()
     def sequence_contexts(self) -> list[tuple[str, ...]]:
-        """Facts of all steps of each sequence, for learners that see a sequence as one example.
-
-        Raises:
-            TrackError: the track has no concepts.
-        """
+        """Facts of all steps of each sequence, for learners that see a sequence as one example."""
         return self._benchmark.sequence_contexts(self.concept_ids, self.metadata, self.steps)
 
     @asked(once=True)

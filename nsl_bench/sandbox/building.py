@@ -88,8 +88,8 @@ _PACKAGES = """
 import json, platform
 from importlib.metadata import distributions
 import numpy
-told = {d.metadata["Name"]: d.version for d in distributions() if d.metadata["Name"]}
-print("\\n" + json.dumps({"python": platform.python_version(), "packages": told}))
+packages = {d.metadata["Name"]: d.version for d in distributions() if d.metadata["Name"]}
+print("\\n" + json.dumps({"python": platform.python_version(), "packages": packages}))
 """
 
 
@@ -118,32 +118,32 @@ class Environment:
         return self.folder, *sandbox.program(self.program)
 
 
-def prepared(specs: Iterable[str], heard: Callable[[str], None]) -> None:
+def prepared(specs: Iterable[str], announce: Callable[[str], None]) -> None:
     """Make the environments that learners need, one after the other. One that fails costs its own runs only.
 
     Args:
         specs: specs of learners; those without an environment are skipped.
-        heard: called with a sentence before something that takes long.
+        announce: called with a sentence before something that takes long.
     """
     for spec in dict.fromkeys(specs):
         if is_environment(spec):
             with contextlib.suppress(Failure, UserError):
-                built(entrant(spec), again=True, heard=heard)
+                built(entrant(spec), again=True, announce=announce)
 
 
 def described(name: str) -> str:
     """One line: what is installed in the environment of ``env:NAME``, or what would be."""
     try:
-        found = entrant(f"env:{name}")
-        environment = installed(found)
+        learner = entrant(f"env:{name}")
+        environment = installed(learner)
     except (UserError, Failure) as error:
         return f"env:{name}: {error}"
-    pinned = [line.partition(";")[0].strip() for line in found.requirements]
+    pinned = [line.partition(";")[0].strip() for line in learner.requirements]
     if environment is not None:
-        told = f"installed, Python {environment.versions['python']}"
+        state = f"installed, Python {environment.versions['python']}"
     else:
-        told = f"not installed; the first run makes it, with Python {interpreter(found)[1]}"
-    return f"env:{name}: {told}: {', '.join(pinned)}"
+        state = f"not installed; the first run makes it, with Python {interpreter(learner)[1]}"
+    return f"env:{name}: {state}: {', '.join(pinned)}"
 
 
 def interpreter(entrant: Entrant) -> tuple[str, str]:
@@ -187,14 +187,14 @@ def installed(entrant: Entrant) -> Environment | None:
 
 
 def built(
-    entrant: Entrant, *, again: bool = False, heard: Callable[[str], None] = lambda sentence: None
+    entrant: Entrant, *, again: bool = False, announce: Callable[[str], None] = lambda sentence: None
 ) -> Environment:
     """The environment of a learner, made now unless there is one.
 
     Args:
         entrant: the learner.
         again: try again even if making it failed a short while ago.
-        heard: called with a sentence before something that takes long.
+        announce: called with a sentence before something that takes long.
 
     Raises:
         Failure: it cannot be made; the output has the last lines of the log.
@@ -202,18 +202,18 @@ def built(
     """
     program, version = interpreter(entrant)
     folder = _folder(entrant, version)
-    if (found := _complete(folder, program)) is not None:
-        return found
+    if (environment := _complete(folder, program)) is not None:
+        return environment
     note = folder.with_suffix(".failed")
     with cache.lock(folder):
-        if (found := _complete(folder, program)) is not None:
-            return found
+        if (environment := _complete(folder, program)) is not None:
+            return environment
         if again:
             note.unlink(missing_ok=True)
         _raise_noted(note)
         scratch = scratch_folder(Limits(), f"{folder.name}.scratch-", folder.parent)
         _set_aside(folder, scratch)  # what a killed process left behind
-        heard(f"Making the environment of {entrant.name} with Python {version}; this happens once.")
+        announce(f"Making the environment of {entrant.name} with Python {version}; this happens once.")
         try:
             _make(entrant, folder, program, scratch)
         except Failure as failure:
@@ -223,9 +223,9 @@ def built(
             if _complete(folder, program) is None:
                 _set_aside(folder, scratch)
             remove(scratch, REMOVING_SECONDS)  # what takes longer, the fork server removes at the end
-    found = _complete(folder, program)
-    assert found is not None
-    return found
+    environment = _complete(folder, program)
+    assert environment is not None
+    return environment
 
 
 def _folder(entrant: Entrant, version: str) -> Path:
@@ -246,8 +246,8 @@ def _complete(folder: Path, program: str) -> Environment | None:
     try:
         if not _python(folder).exists():
             return None
-        told = json.loads(folder.with_suffix(".json").read_text(encoding="utf-8"))
-        return Environment(folder, Path(program), {"python": told["python"], **told["packages"]})
+        listed = json.loads(folder.with_suffix(".json").read_text(encoding="utf-8"))
+        return Environment(folder, Path(program), {"python": listed["python"], **listed["packages"]})
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -290,10 +290,10 @@ def _make(entrant: Entrant, folder: Path, program: str, scratch: Path) -> None:
     if entrant.requirements:
         do([*install, "-r", str(_written(entrant, work))])
     try:
-        told = do([python, "-I", "-c", _PACKAGES], network=False)
-        found = json.loads(told.splitlines()[-1])
-        versions = {str(name)[:100]: str(version)[:100] for name, version in found["packages"].items()}
-        listed = json.dumps({"python": str(found["python"])[:100], "packages": versions})
+        printed = do([python, "-I", "-c", _PACKAGES], network=False)
+        contents = json.loads(printed.splitlines()[-1])
+        versions = {str(name)[:100]: str(version)[:100] for name, version in contents["packages"].items()}
+        listed = json.dumps({"python": str(contents["python"])[:100], "packages": versions})
     except Failure as failure:
         if "No module named 'numpy'" not in failure.output:
             raise
@@ -305,7 +305,7 @@ def _make(entrant: Entrant, folder: Path, program: str, scratch: Path) -> None:
         ) from None
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         message = f"The environment of {entrant.name} does not list its packages, but prints something else."
-        raise Failure("failed", message, told[-_LONGEST_LINE:]) from error
+        raise Failure("failed", message, printed[-_LONGEST_LINE:]) from error
     with cache.replacing(folder.with_suffix(".json")) as temporary:
         temporary.write_text(listed, encoding="utf-8")
 

@@ -89,15 +89,15 @@ class _Host:
             raise UserError(without_fit(kind.__name__))
         track = getattr(self.learner, "track", "pretrained")
         version = version_of(self.learner, learner)
-        told: dict[str, Any] = {"name": kind.__name__, "track": str(track), "version": version}
-        told["fixed_size"] = list(fixed_sizes(self.learner))
+        description: dict[str, Any] = {"name": kind.__name__, "track": str(track), "version": version}
+        description["fixed_size"] = list(fixed_sizes(self.learner))
         used = tuple(dict.fromkeys(name for each in specs_in(learner) for name in modules_used(each)))
         # Libraries that are imported inside `fit` are imported now, so that its time is that of learning.
         for name in used:
             with contextlib.suppress(Exception):
                 importlib.import_module(name)
         more = {"loaded": self.loaded(), "libraries": _versions(used)}
-        return {**told, **more, "validation": takes_validation(self.learner)}
+        return {**description, **more, "validation": takes_validation(self.learner)}
 
     def fit(self, view: dict[str, Any], validation: dict[str, Any] | None = None) -> dict[str, Any]:
         more = {} if validation is None else {"validation": RemoteView(validation, self.channel)}
@@ -128,19 +128,19 @@ class _Host:
 
     def concepts(self, view: dict[str, Any]) -> Any:
         seen = RemoteView(view, self.channel)
-        said = method_of(self.learner, "predict_concepts", "test")(seen)
-        if said is None:
+        concepts = method_of(self.learner, "predict_concepts", "test")(seen)
+        if concepts is None:
             return {"none": True}
-        return {"concepts": _plain(said, len(seen) * len(seen.slots) * len(seen.concept_space.concepts))}
+        return {"concepts": _plain(concepts, len(seen) * len(seen.slots) * len(seen.concept_space.concepts))}
 
     def rules(self) -> dict[str, Any]:
         rules = getattr(self.learner, "rules", None)
-        found = method_of(self.learner, "rules")() if callable(rules) else rules
-        if isinstance(found, Hypothesis):
-            return {"hypothesis": found}
-        if found is None or (isinstance(found, list | tuple) and all(isinstance(r, str) for r in found)):
-            return {"rules": found}
-        return {"wrong": type(found).__name__}
+        result = method_of(self.learner, "rules")() if callable(rules) else rules
+        if isinstance(result, Hypothesis):
+            return {"hypothesis": result}
+        if result is None or (isinstance(result, list | tuple) and all(isinstance(r, str) for r in result)):
+            return {"rules": result}
+        return {"wrong": type(result).__name__}
 
     def examples(self) -> list[WeightedExample]:
         check_examples(self.learner.examples_, type(self.learner).__name__)
@@ -161,14 +161,14 @@ class _Host:
 
 def _versions(modules: Sequence[str]) -> dict[str, str]:
     """The versions of the libraries that modules are part of, by their names on the package index."""
-    found = {}
+    versions = {}
     for top in dict.fromkeys(name.partition(".")[0] for name in modules):
         try:
-            found[top] = version(top)
+            versions[top] = version(top)
         except PackageNotFoundError:
             for name in packages_distributions().get(top, ()):
-                found[name] = version(name)
-    return found
+                versions[name] = version(name)
+    return versions
 
 
 def _plain(answer: Any, most: int) -> Any:
@@ -242,8 +242,8 @@ def _serve(line: Channel) -> NoReturn:
 def _unled(python: str) -> dict[str, str]:
     """The environment variables for another interpreter, without those that lead to this one's modules."""
     led = ("PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV")
-    kept = {name: value for name, value in _ENVIRONMENT.items() if name not in led}
-    return {**kept, "PATH": f"{Path(python).parent}{os.pathsep}{kept.get('PATH', '')}"}
+    variables = {name: value for name, value in _ENVIRONMENT.items() if name not in led}
+    return {**variables, "PATH": f"{Path(python).parent}{os.pathsep}{variables.get('PATH', '')}"}
 
 
 def _answer(host: _Host, message: dict[str, Any]) -> dict[str, Any]:

@@ -114,14 +114,14 @@ class FolderLearner:
         n, names = len(test), test.label_names
         most = 8 * n * (len(names) + 1)  # of numbers of eight bytes
         try:
-            told = process.call("read_predictions", path=str(path), n=n, names=names, most_arrays=most)
+            reply = process.call("read_predictions", path=str(path), n=n, names=names, most_arrays=most)
         except Failure as failure:
             raise InvalidOutput(f"{path.name} cannot be read: {failure}") from failure
         finally:
             process.close()
-        if "wrong" in told:
-            raise InvalidOutput(str(told["wrong"]))
-        return task_folders.Answers(told["probabilities"], told["labels"])
+        if "wrong" in reply:
+            raise InvalidOutput(str(reply["wrong"]))
+        return task_folders.Answers(reply["probabilities"], reply["labels"])
 
     def _by_rules(self, test: View) -> None:
         assert self._train is not None and self._rules is not None
@@ -232,11 +232,11 @@ class CommandLearner(FolderLearner):
 
     def effort(self) -> dict[str, float]:
         """The command's costs, all counted as learning, because it learns and predicts in one call."""
-        found = {"learning_time": self.learning_time}
+        costs = {"learning_time": self.learning_time}
         if self._usage is not None:
-            found["learning_cpu_time"] = self._usage.cpu_seconds
-            found["peak_memory"] = self._usage.peak_memory / (1 << 20)
-        return found
+            costs["learning_cpu_time"] = self._usage.cpu_seconds
+            costs["peak_memory"] = self._usage.peak_memory / (1 << 20)
+        return costs
 
     def log(self) -> str:
         """What the command printed."""
@@ -252,7 +252,7 @@ class CommandLearner(FolderLearner):
 
 
 def _absolute(words: list[str]) -> list[str]:
-    """The command with the program's place; one that is nowhere is told at once.
+    """The command with the program's place; one that is missing is an error at once.
 
     Raises:
         UserError: there is no such program.

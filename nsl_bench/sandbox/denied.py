@@ -106,9 +106,9 @@ def _exists(path: Any) -> bool:
 def denied_in(lines: str) -> dict[str, str]:
     """What the sandbox denied, according to the last lines of a process's output; see `denied_by`."""
     for what, pattern in _PRINTED.items():
-        found = list(pattern.finditer(lines))
-        if found:
-            paths = [match.groupdict().get("path") or "" for match in found]
+        matches = list(pattern.finditer(lines))
+        if matches:
+            paths = [match.groupdict().get("path") or "" for match in matches]
             return {"what": what, "path": max(paths, key=len)}
     missing = [match["path"] for match in _MISSING.finditer(lines)]
     return hidden({"path": missing[-1], "folder": True}) if missing else {}

@@ -52,7 +52,7 @@ class ForkServer:
                 "The sandbox needs Linux or macOS; use --isolation none to run learners without it."
             )
         self._line, theirs = socket.socketpair()
-        self._heard = b""
+        self._received = b""
         self._preloaded: set[str] = set()
         self._gone = False
         words = ["network"] if network else []
@@ -65,7 +65,7 @@ class ForkServer:
                 env=_environment(threads),
                 start_new_session=True,
             )
-        ready = self.hear(START_SECONDS)
+        ready = self.next_event(START_SECONDS)
         if ready is None:
             self.close()
             raise UserError("The process that starts learners cannot be started; run `nsl-bench doctor`.")
@@ -85,30 +85,30 @@ class ForkServer:
         data = json.dumps({"spawn": request}).encode() + b"\n"
         sent = socket.send_fds(self._line, [data], [channel.fileno(), output])
         self._line.sendall(data[sent:])
-        while (said := self.hear(START_SECONDS)) is not None:
-            if "spawned" in said:
-                return int(said["spawned"])
+        while (event := self.next_event(START_SECONDS)) is not None:
+            if "spawned" in event:
+                return int(event["spawned"])
         raise OSError("the process that starts learners does not respond")
 
     def remove_at_end(self, folder: Path) -> None:
         """Have a folder removed, which need not exist yet, when this process ends and leaves it."""
-        self._say({"temporary": str(folder)})
+        self._send({"temporary": str(folder)})
 
     def kill(self, process: int) -> None:
         """End a learner's process and all processes that it started."""
-        self._say({"kill": process})
+        self._send({"kill": process})
 
     def preload(self, modules: Sequence[str]) -> None:
         """Import modules now, for later processes."""
         new = [name for name in modules if name not in self._preloaded]
         self._preloaded.update(new)
         if new:
-            self._say({"preload": new})
+            self._send({"preload": new})
 
-    def hear(self, seconds: float) -> dict[str, Any] | None:
+    def next_event(self, seconds: float) -> dict[str, Any] | None:
         """The next message; None after a timeout in seconds, or if it has ended (then not `usable`)."""
         deadline = time.monotonic() + seconds
-        while b"\n" not in self._heard:
+        while b"\n" not in self._received:
             self._line.settimeout(max(0.001, deadline - time.monotonic()))
             try:
                 data = self._line.recv(1 << 16)
@@ -119,12 +119,12 @@ class ForkServer:
             if not data:
                 self._gone = True
                 return None
-            self._heard += data
-        line, _, self._heard = self._heard.partition(b"\n")
+            self._received += data
+        line, _, self._received = self._received.partition(b"\n")
         message: dict[str, Any] = json.loads(line)
         return message
 
-    def _say(self, message: dict[str, Any]) -> None:
+    def _send(self, message: dict[str, Any]) -> None:
         with contextlib.suppress(OSError):
             self._line.settimeout(None)
             self._line.sendall(json.dumps(message).encode() + b"\n")
@@ -141,12 +141,14 @@ class ForkServer:
 
 def _environment(threads: int) -> dict[str, str]:
     """The harness's environment without secrets, with what makes runs repeatable."""
-    kept = {name: v for name, v in os.environ.items() if not any(word in name.upper() for word in _SECRET)}
-    kept = {name: value for name, value in kept.items() if _PASSWORD.search(value) is None}
+    variables = {
+        name: v for name, v in os.environ.items() if not any(word in name.upper() for word in _SECRET)
+    }
+    variables = {name: value for name, value in variables.items() if _PASSWORD.search(value) is None}
     counts = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMEXPR_NUM_THREADS")
     # Arrow's own allocator starts a thread, which does not survive a fork.
     fixed = {"PYTHONHASHSEED": "0", "ARROW_DEFAULT_MEMORY_POOL": "system"}
-    return {**kept, **dict.fromkeys(counts, str(threads)), **fixed}
+    return {**variables, **dict.fromkeys(counts, str(threads)), **fixed}
 
 
 class _Pool(threading.local):
@@ -167,7 +169,7 @@ class _Pool(threading.local):
 
     def discard(self, server: ForkServer) -> None:
         """Have the next learner start from a new server process."""
-        self._servers = {key: kept for key, kept in self._servers.items() if kept is not server}
+        self._servers = {key: other for key, other in self._servers.items() if other is not server}
         server.close()
 
     def close(self) -> None:

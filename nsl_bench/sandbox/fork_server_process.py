@@ -50,7 +50,7 @@ class _Server:
         self.own_processes = os.open("/proc/self/ns/pid", os.O_RDONLY) if kernel.LINUX else -1
         self.own_space = kernel.LINUX and self._processes_apart()
         self.force["processes"] = "namespace" if self.own_space else "process group"
-        self.heard = b""
+        self.received = b""
         self.handed: list[int] = []
         self.alive: dict[int, int] = {}
         """Read end of a pipe that a supervisor holds open, to its process id."""
@@ -74,7 +74,7 @@ class _Server:
         kernel.unshare(kernel.CLONE_NEWPID)
 
     def serve(self) -> None:
-        self._say({"ready": self.force})
+        self._send({"ready": self.force})
         while True:
             control = self.control.fileno()
             readable, _, _ = select.select([control, *self.alive], [], [])
@@ -89,7 +89,7 @@ class _Server:
                 if not data:
                     break
                 self.handed += descriptors
-                *messages, self.heard = (self.heard + data).split(b"\n")
+                *messages, self.received = (self.received + data).split(b"\n")
                 for message in messages:
                     self._do(json.loads(message))
         for process in self.alive.values():
@@ -132,14 +132,14 @@ class _Server:
         for descriptor in (channel, output, held):
             os.close(descriptor)
         self.alive[ended] = process
-        self._say({"spawned": process})
+        self._send({"spawned": process})
 
     def _bury(self, descriptor: int) -> None:
         process = self.alive.pop(descriptor)
         os.close(descriptor)
         _, status, used = os.wait4(process, 0)
         seconds = used.ru_utime + used.ru_stime
-        self._say({"exit": process, "code": os.waitstatus_to_exitcode(status), "cpu": seconds})
+        self._send({"exit": process, "code": os.waitstatus_to_exitcode(status), "cpu": seconds})
 
     def _kill(self, process: int) -> None:
         if process in self.alive.values():
@@ -147,7 +147,7 @@ class _Server:
             # the supervisor ends its descendants before itself.
             os.kill(process, signal.SIGKILL if self.own_space else signal.SIGTERM)
 
-    def _say(self, message: dict[str, Any]) -> None:
+    def _send(self, message: dict[str, Any]) -> None:
         with contextlib.suppress(OSError):
             self.control.sendall(json.dumps(message).encode() + b"\n")
 

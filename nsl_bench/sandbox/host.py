@@ -128,8 +128,8 @@ class IsolatedLearner:
             else:
                 self._modules = [str(name) for name in made["loaded"] if name in PRELOADED]
                 if not self.comes_with_us:
-                    told = list(made["libraries"].items())[:_MOST_LIBRARIES]
-                    self.libraries = {str(name)[:100]: str(found)[:100] for name, found in told}
+                    libraries = list(made["libraries"].items())[:_MOST_LIBRARIES]
+                    self.libraries = {str(name)[:100]: str(version)[:100] for name, version in libraries}
             self.takes_validation = bool(made["validation"])
             self.fixed_size = tuple(str(name) for name in made["fixed_size"])
         except (KeyError, TypeError, AttributeError) as error:
@@ -145,19 +145,19 @@ class IsolatedLearner:
         """Fit the learner. If it times out, the best hypothesis that it reported is used instead."""
         train.time_limit = self._limits.time
         try:
-            told = self._ask("fit", train, validation)
+            reply = self._ask("fit", train, validation)
         except Failure as failure:
             if failure.status != "timeout" or not train.reported:
                 raise
             self._fall_back(train, train.reported)
             return self
-        if told.get("predicts"):
+        if reply.get("predicts"):
             self.predict = self._predict
-        if told.get("examples"):
+        if reply.get("examples"):
             self.examples_ = self._examples()
-        self.timed_out_ = bool(told.get("timed_out"))
-        self.tuning_ = told.get("tuning")
-        if told.get("concepts"):
+        self.timed_out_ = bool(reply.get("timed_out"))
+        self.tuning_ = reply.get("tuning")
+        if reply.get("concepts"):
             self.predict_concepts = self._predict_concepts
         return self
 
@@ -172,8 +172,8 @@ class IsolatedLearner:
             self._limits = replace(self._limits, read=(*self._limits.read, rule_file), time=seconds)
             self._start(f"rules:{rule_file}")
             self._ask("fit", train)
-            found = hypothesis_of(self)
-            self._hypothesis = None if found is None else replace(found, status="feasible")
+            hypothesis = hypothesis_of(self)
+            self._hypothesis = None if hypothesis is None else replace(hypothesis, status="feasible")
         finally:
             rule_file.unlink(missing_ok=True)
         self.stands_for, self.timed_out_, self.predict = name, True, self._predict
@@ -187,10 +187,12 @@ class IsolatedLearner:
         if validation is not None:
             self._views[id(validation)] = validation
             given["validation"] = card_of(validation)
-        told = self._process.call(do, self._answer, most_arrays=_NUMBER * numbers, **given)
-        if not isinstance(told, dict):
-            raise InvalidOutput(f"{self.stands_for} returned an invalid value of type {type(told).__name__}.")
-        return told
+        reply = self._process.call(do, self._answer, most_arrays=_NUMBER * numbers, **given)
+        if not isinstance(reply, dict):
+            raise InvalidOutput(
+                f"{self.stands_for} returned an invalid value of type {type(reply).__name__}."
+            )
+        return reply
 
     def _answer(self, question: dict[str, Any]) -> dict[str, Any]:
         """The answer to a question about a view that the learner was handed before."""
@@ -201,19 +203,19 @@ class IsolatedLearner:
         if question.get("unlabelled"):
             view = self._bare.setdefault(id(view), view.unlabelled())
         before = view.given_time[0]
-        told = answer(view, question)
-        return {**told, "given": view.given_time[0] - before}
+        reply = answer(view, question)
+        return {**reply, "given": view.given_time[0] - before}
 
     def predict_proba(self, test: View) -> Any:
         """The learner's predictions, not yet checked."""
-        told = self._ask("predict", test, numbers=len(test) * (test.n_labels + 1))
-        self._labels = (test, told.get("labels"))
-        self.gives_probabilities = bool(told.get("gives_probabilities", True))
+        reply = self._ask("predict", test, numbers=len(test) * (test.n_labels + 1))
+        self._labels = (test, reply.get("labels"))
+        self.gives_probabilities = bool(reply.get("gives_probabilities", True))
         if not self.gives_probabilities:
             if not hasattr(self, "predict"):
                 raise InvalidOutput(without_answers(self.stands_for))
             return one_hot(labels_of(self, test), test.n_labels)
-        return self._array(told.get("probabilities"), "predict_proba")
+        return self._array(reply.get("probabilities"), "predict_proba")
 
     def _predict(self, test: View) -> Any:
         if self._labels[0] is not test:
@@ -222,10 +224,10 @@ class IsolatedLearner:
 
     def _predict_concepts(self, test: View) -> Any:
         concepts = len(test) * len(test.slots) * len(test.concept_space.concepts)
-        told = self._ask("concepts", test, numbers=concepts)
-        if told.get("none") is True:
+        reply = self._ask("concepts", test, numbers=concepts)
+        if reply.get("none") is True:
             return None
-        return self._array(told.get("concepts"), "predict_concepts")
+        return self._array(reply.get("concepts"), "predict_concepts")
 
     def _array(self, answer: Any, what: str) -> np.ndarray[Any, Any]:
         if isinstance(answer, np.ndarray):
@@ -239,23 +241,23 @@ class IsolatedLearner:
             return self._hypothesis
         from nsl_bench.logic.guarded.rules import one_by_one
 
-        told = self._process.call("rules", self._answer, most_text=3 * LONGEST_RULES)
+        reply = self._process.call("rules", self._answer, most_text=3 * LONGEST_RULES)
         with contextlib.suppress(KeyError, TypeError, ValueError, AttributeError):
-            if "wrong" in told:
+            if "wrong" in reply:
                 raise InvalidOutput(
                     f"{self.stands_for}.rules must return a list of strings or a Hypothesis; "
-                    f"got {str(told['wrong'])[:100]}."
+                    f"got {str(reply['wrong'])[:100]}."
                 )
-            found = told["rules"] if "rules" in told else _hypothesis(told["hypothesis"])
-            if isinstance(found, Hypothesis):
-                check_hypothesis(found, self.stands_for)
-            rules = found.rules if isinstance(found, Hypothesis) else found
-            if rules and not self.comes_with_us and getattr(found, "language", "asp") == "asp":
+            result = reply["rules"] if "rules" in reply else _hypothesis(reply["hypothesis"])
+            if isinstance(result, Hypothesis):
+                check_hypothesis(result, self.stands_for)
+            rules = result.rules if isinstance(result, Hypothesis) else result
+            if rules and not self.comes_with_us and getattr(result, "language", "asp") == "asp":
                 clock = perf_counter()
                 one_by_one("\n".join(rules), f"the rules of the learner {self.stands_for}")
                 vet(rules, self._vetted(), self._limits)
                 self.vetting_time += perf_counter() - clock
-            return found
+            return result
         raise InvalidOutput(f"{self.stands_for}.rules returned an invalid hypothesis.")
 
     def _vetted(self) -> list[View]:

@@ -185,12 +185,12 @@ class Process(Child):
         self.send(message)
         reply = self._wait(time_limit)
         if "error" in reply:
-            told = reply.get("status")
+            reported = reply.get("status")
             status: Status = "crashed"
-            if told in ("out_of_memory", "timeout", "invalid_output") or (
-                told == "not_applicable" and do in ("make", "fit")
+            if reported in ("out_of_memory", "timeout", "invalid_output") or (
+                reported == "not_applicable" and do in ("make", "fit")
             ):
-                status = told
+                status = reported
             text = " ".join(str(reply["error"])[:_LONGEST_ERROR].split())
             text = f"Out of memory: {text}" if status == "out_of_memory" else text
             why = reply.get("denied") or denied.hidden(reply.get("missing"))
@@ -261,7 +261,7 @@ class Process(Child):
             raise self._failure()
 
     def _listen(self) -> None:
-        event = self._warm.hear(1.0)
+        event = self._warm.next_event(1.0)
         if event is not None and event.get("exit") == self._process:
             self._code, self._cpu = int(event["code"]), float(event["cpu"])
         elif event is None and not self._warm.usable:  # somebody killed it, and with it the learner

@@ -22,7 +22,6 @@ run in the page cache and in the kernel's counters.
 from __future__ import annotations
 
 import functools
-import importlib.util
 import os
 import stat
 import sys
@@ -32,7 +31,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from nsl_bench.core import registry
-from nsl_bench.core.code_files import code_files, comes_with_us, specs_in
+from nsl_bench.core.code_files import code_files, code_roots, comes_with_us, specs_in
 from nsl_bench.sandbox import kernel
 from nsl_bench.sandbox.limits import Limits
 
@@ -124,10 +123,10 @@ def reach_of(
     readable += [path.resolve() for path in limits.read]
     readable += [Path(path).resolve() for path in NETWORK if limits.network]
     hidden = [*(path.resolve() for path in limits.hidden), *(system_secrets() if secrets else ())]
-    shown = [piece for path in dict.fromkeys(readable) for piece in _without(path, hidden)]
+    visible = [piece for path in dict.fromkeys(readable) for piece in _without(path, hidden)]
     writable = [scratch, *(path.resolve() for path in limits.write), *devices()]
     links = (*links, *(link for path in named for link in _links(path)))
-    return Reach(tuple(shown), tuple(dict.fromkeys(listable)), tuple(writable), tuple(dict.fromkeys(links)))
+    return Reach(tuple(visible), tuple(dict.fromkeys(listable)), tuple(writable), tuple(dict.fromkeys(links)))
 
 
 @functools.cache
@@ -136,7 +135,7 @@ def system_secrets() -> tuple[Path, ...]:
 
     A learner runs as the user, who may be their owner.
     """
-    found: list[Path] = []
+    secrets: list[Path] = []
     waiting = [path for path in map(Path, _SETTINGS) if not path.is_symlink()]
     seen = 0
     while waiting and seen < _MOST_SETTINGS:
@@ -147,10 +146,10 @@ def system_secrets() -> tuple[Path, ...]:
                 if stat.S_ISLNK(mode):
                     continue
                 if not mode & (stat.S_IXOTH if stat.S_ISDIR(mode) else stat.S_IROTH):
-                    found.append(Path(entry.path))
+                    secrets.append(Path(entry.path))
                 elif stat.S_ISDIR(mode):
                     waiting.append(Path(entry.path))
-    return tuple(found)
+    return tuple(secrets)
 
 
 def devices() -> list[Path]:
@@ -242,22 +241,21 @@ def _without(path: Path, hidden: list[Path]) -> Iterator[Path]:
 
 def program(path: Path) -> list[Path]:
     """The files that a program outside the system's folders needs: itself and its installation prefix."""
-    found = []
+    places = []
     for place in (path.absolute(), path.resolve()):
-        found.append(place)
+        places.append(place)
         prefix = place.parent.parent
         if place.parent.name in ("bin", "sbin", "shims") and prefix not in (Path.home(), Path("/")):
-            found.append(prefix)
-    return found
+            places.append(prefix)
+    return places
 
 
 def code_places(learner: str) -> list[Path]:
     """The files and packages of a learner's code, found without running it."""
-    found: dict[Path, None] = {}
+    places: dict[Path, None] = {}
     for spec in specs_in(learner):
-        place = _code_place(registry.learner_spec(spec).name)
-        found |= dict.fromkeys([*([] if place is None else [place]), *code_files(spec)])
-    return list(found)
+        places |= dict.fromkeys([*code_roots(spec), *code_files(spec)])
+    return list(places)
 
 
 def files_named(learner: str) -> list[Path]:
@@ -289,31 +287,6 @@ def _words(learner: str) -> list[str]:
     specs = map(registry.learner_spec, specs_in(learner))
     values = [value for spec in specs for value in (*spec.args, *spec.kwargs.values())]
     return list(dict.fromkeys(word for value in values for word in (value, *value.split("+"))))
-
-
-def _code_place(name: str) -> Path | None:
-    """The file or package in which a learner of this name is; None if unknown."""
-    split = registry.split_code(name)
-    if name in registry.names("learner"):
-        module = registry.entry_point("learner", name).module
-    elif split is None:
-        return None
-    else:
-        module = split[0]
-        if module.endswith(".py"):
-            return Path(module).absolute()
-        for candidate in (Path(module.partition(".")[0]), Path(f"{module.partition('.')[0]}.py")):
-            if candidate.exists():
-                return candidate.absolute()
-    try:
-        spec = importlib.util.find_spec(module.partition(".")[0])
-    except (ImportError, ValueError):
-        return None
-    if spec is None:
-        return None
-    if spec.submodule_search_locations:
-        return Path(next(iter(spec.submodule_search_locations)))
-    return Path(spec.origin) if spec.origin else None
 
 
 def apply(reach: Reach, *, network: bool, entered: Mapping[str, str]) -> dict[str, str]:

@@ -51,10 +51,10 @@ class DataSeed:
         secret = read_text(file).strip()
         visible = secret.isascii() and secret.isprintable() and " " not in secret
         if not visible or not _SHORTEST <= len(secret) <= _LONGEST:
-            found = f"{len(secret)} characters" if visible else "something else"
+            content = f"{len(secret)} characters" if visible else "something else"
             raise UserError(
                 f"The data seed file {file} must contain one line of {_SHORTEST} to {_LONGEST} random "
-                f"letters and digits; it contains {found}. Create one with `openssl rand -hex 32`."
+                f"letters and digits; it contains {content}. Create one with `openssl rand -hex 32`."
             )
         return cls(secret, file)
 

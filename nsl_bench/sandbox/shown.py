@@ -89,18 +89,18 @@ def show_only(request: Mapping[str, Any]) -> None:
     """
     # Unlike Path.exists, os.path.exists is no error in a folder that the process may not enter.
     reachable = [Path(text) for kind in ("readable", "folders") for text in request[kind]]
-    shown = [place for place in _outermost(reachable) if os.path.exists(place)]  # noqa: PTH110
+    visible = [place for place in _outermost(reachable) if os.path.exists(place)]  # noqa: PTH110
     hidden = [
         Path(top.path)
         for top in os.scandir(_ROOT)
         if top.is_dir(follow_symlinks=False) and top.path not in (*SYSTEM, "/dev")
     ]
-    if _ROOT in shown:
+    if _ROOT in visible:
         return
-    hidden = [top for top in hidden if top not in shown]
-    shown = [place for place in shown if any(top in place.parents for top in hidden)]
+    hidden = [top for top in hidden if top not in visible]
+    visible = [place for place in visible if any(top in place.parents for top in hidden)]
     named = {Path(text): _names(Path(text)) for text in request["named"]}
-    trees = {place: (place.is_dir(), kernel.open_tree(place)) for place in shown}
+    trees = {place: (place.is_dir(), kernel.open_tree(place)) for place in visible}
     for top in hidden:
         kernel.mount("none", str(top), "tmpfs", kernel.SAFE, "size=16m,mode=755")
     for place, (is_folder, tree) in trees.items():
@@ -110,11 +110,11 @@ def show_only(request: Mapping[str, Any]) -> None:
     for text, target in request["links"]:
         link = Path(text)
         if not os.path.lexists(link):
-            with suppress(OSError):  # inside what is shown
+            with suppress(OSError):  # inside what is visible
                 link.parent.mkdir(parents=True, exist_ok=True)
                 link.symlink_to(target)
     for folder, names in named.items():
-        if not any(place == folder or place in folder.parents for place in (*shown, *map(Path, SYSTEM))):
+        if not any(place == folder or place in folder.parents for place in (*visible, *map(Path, SYSTEM))):
             folder.mkdir(parents=True, exist_ok=True)
             for name, is_folder in names:
                 if not os.path.lexists(folder / name):
@@ -123,22 +123,22 @@ def show_only(request: Mapping[str, Any]) -> None:
 
 def _outermost(places: Iterable[Path]) -> list[Path]:
     """The places that lie in no other one."""
-    found: dict[Path, None] = {}
+    outermost: dict[Path, None] = {}
     for place in sorted(dict.fromkeys(places), key=lambda place: len(place.parts)):
-        if not any(parent in found for parent in place.parents):
-            found[place] = None
-    return list(found)
+        if not any(parent in outermost for parent in place.parents):
+            outermost[place] = None
+    return list(outermost)
 
 
 def _names(folder: Path) -> list[tuple[str, bool]]:
     """The names of a folder's first entries, and whether they are folders."""
-    found: list[tuple[str, bool]] = []
+    listed: list[tuple[str, bool]] = []
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
-            if len(found) == _MOST_NAMES:
+            if len(listed) == _MOST_NAMES:
                 break
-            found.append((entry.name, os.path.isdir(entry)))  # noqa: PTH112
-    return found
+            listed.append((entry.name, os.path.isdir(entry)))  # noqa: PTH112
+    return listed
 
 
 def _make(place: Path, is_folder: bool) -> None:

@@ -54,12 +54,12 @@ def answer(view: View, question: dict[str, Any]) -> dict[str, Any]:
         member = ASKED.get(str(question["ask"]))
         if member is None:
             raise UserError(f"A view has no '{str(question['ask'])[:50]}'.")
-        found = getattr(view, member.function.__name__)
-        if callable(found):
+        value = getattr(view, member.function.__name__)
+        if callable(value):
             hints = get_type_hints(member.function)
-            names = [name for name in inspect.signature(found).parameters if name in question]
-            found = found(**{name: _CASTS.get(hints[name], _same)(question[name]) for name in names})
-        return {"answer": found}
+            names = [name for name in inspect.signature(value).parameters if name in question]
+            value = value(**{name: _CASTS.get(hints[name], _same)(question[name]) for name in names})
+        return {"answer": value}
     except UserError as error:
         kind = next(kind for kind, family in _KINDS.items() if isinstance(error, family))
         return {"error": str(error), "kind": kind}
@@ -124,11 +124,11 @@ class RemoteView(View):
         key = (name, self.is_bare, *given.items()) if member.once else None
         if key is None or key not in self._answers:
             bare = {"unlabelled": True} if self.is_bare else {}
-            found = self._channel.ask(name, view=self._id, **bare, **given)
-            found = messages.restored(get_type_hints(member.function)["return"], found)
+            value = self._channel.ask(name, view=self._id, **bare, **given)
+            value = messages.restored(get_type_hints(member.function)["return"], value)
             if key is None:
-                return found
-            self._answers[key] = found
+                return value
+            self._answers[key] = value
         return self._answers[key]
 
 
@@ -147,9 +147,9 @@ def _remote(name: str, member: Asked) -> Any:
     ask.__name__, ask.__doc__ = function.__name__, function.__doc__
     kind = type(vars(View)[function.__name__])
     if kind is cached_property:
-        kept = cached_property(ask)
-        kept.__set_name__(RemoteView, function.__name__)
-        return kept
+        remembered = cached_property(ask)
+        remembered.__set_name__(RemoteView, function.__name__)
+        return remembered
     return property(ask) if kind is property else ask
 
 

@@ -77,7 +77,7 @@ def test_what_it_raises() -> None:
 
 def test_what_it_tells_and_prints(capsys: pytest.CaptureFixture[str]) -> None:
     heard: list[object] = []
-    assert guarded(calls.told, doing="Telling", heard=heard.append) == 3
+    assert guarded(calls.told, doing="Telling", on_event=heard.append) == 3
     assert heard == [{"step": 0}, {"step": 1}, {"step": 2}]
     guarded(calls.prints, doing="Printing")
     assert capsys.readouterr().err == "a line\nanother\n"
@@ -200,7 +200,7 @@ def test_the_first_ctrl_c_may_be_the_functions() -> None:
     def interrupt(event: object) -> None:
         threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
 
-    answer = guarded(calls.heeding, doing="Sleeping", heard=interrupt, interruptible=True)
+    answer = guarded(calls.heeding, doing="Sleeping", on_event=interrupt, interruptible=True)
     assert answer == "heard"
 
 
@@ -211,7 +211,7 @@ def test_a_second_ctrl_c_is_ours() -> None:
 
     pid, started = child(), time.monotonic()
     with pytest.raises(KeyboardInterrupt):
-        guarded(calls.ignoring, doing="Sleeping", heard=interrupt, interruptible=True)
+        guarded(calls.ignoring, doing="Sleeping", on_event=interrupt, interruptible=True)
     assert gone(pid) and time.monotonic() - started < 10
 
 

@@ -19,7 +19,7 @@ from nsl_bench.logic.inference.engines import compiled
 from nsl_bench.logic.inference.forward import dnf
 from nsl_bench.logic.inference.forward.arrays import Limits, Residual
 from nsl_bench.logic.inference.forward.compiled import Space
-from nsl_bench.logic.inference.query import Query, clean_probabilities
+from nsl_bench.logic.inference.query import Query, checked_vectors
 
 Floats = npt.NDArray[np.float64]
 
@@ -31,7 +31,7 @@ def enumerated() -> list[tuple[Query, Floats, Floats]]:
     for seed in range(60):
         query = random_query(seed, slots=3 + seed % 2, counting=seed % 3 == 0)
         vectors = random_vectors(query, 2, seed)
-        cases.append((query, vectors, by_enumeration(query, clean_probabilities(query, vectors))))
+        cases.append((query, vectors, by_enumeration(query, checked_vectors(query, vectors).kept)))
     return cases
 
 
@@ -61,10 +61,10 @@ def test_what_is_forgotten_changes_no_answer(monkeypatch: pytest.MonkeyPatch) ->
     for seed in range(40):
         query = chain(seed)
         vectors = random_vectors(query, 2, seed)
-        true = by_enumeration(query, clean_probabilities(query, vectors))
+        true = by_enumeration(query, checked_vectors(query, vectors).kept)
         program = compiled(query)
         folded += bool(len(program.forward.outcomes.remembered))
-        own = program.domains.probabilities(clean_probabilities(query, vectors))
+        own = program.domains.probabilities(checked_vectors(query, vectors).kept)
         exact = program.forward.run(own, budget=0.0, work=1e9, workers=1)
         np.testing.assert_allclose(exact.low, true, atol=1e-9, err_msg=str(query))
         for space in SMALL:
@@ -121,7 +121,7 @@ def test_more_candidates_than_a_word_has_bits() -> None:
     query = neighbours(2, 90)
     vectors = flat(query, 3, 1)
     found = answers(query, vectors, Space())
-    given = clean_probabilities(query, vectors)
+    given = checked_vectors(query, vectors).kept
     bad = (given[:, 0] * given[:, 1]).sum(axis=1)
     assert (found.low[:, 1] <= bad + 1e-9).all() and (bad <= found.low[:, 1] + found.dropped + 1e-9).all()
 

@@ -93,23 +93,23 @@ def memory_of(processes: Iterable[int]) -> int:
 
 def _buffers(place: Path) -> dict[str, int]:
     """The pipes and sockets that a process has open, and the bytes that each may hold."""
-    result = {}
+    buffers = {}
     for link in (place / "fd").iterdir():
         with contextlib.suppress(OSError):
             target = str(link.readlink())
             if target.startswith(("pipe:", "socket:")):
-                result[target] = _PIPE if target.startswith("pipe:") else _SOCKET
-    return result
+                buffers[target] = _PIPE if target.startswith("pipe:") else _SOCKET
+    return buffers
 
 
 def _kilobytes(place: Path) -> dict[str, int]:
     """The sizes in a file of ``/proc``, in KiB."""
-    result: dict[str, int] = {}
+    sizes: dict[str, int] = {}
     for line in place.read_text(encoding="ascii", errors="replace").splitlines():
         name, _, value = line.partition(":")
         if value.endswith(" kB"):
-            result[name] = int(value.split()[0])
-    return result
+            sizes[name] = int(value.split()[0])
+    return sizes
 
 
 def _memory_folder(place: Path) -> dict[int, int]:

@@ -43,10 +43,10 @@ class Output:
 
     def text(self) -> str:
         """The kept output, in which nothing commands a terminal."""
-        kept = self._tail[-_TAIL:]
-        left_out = self._total - len(self._head) - len(kept)
+        tail = self._tail[-_TAIL:]
+        left_out = self._total - len(self._head) - len(tail)
         note = f"\n[{left_out} bytes left out]\n".encode() if left_out > 0 else b""
-        lines = bytes(self._head + note + kept).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        lines = bytes(self._head + note + tail).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         return _COMMANDS.sub("\ufffd", lines.decode("utf-8", "replace"))
 
     def take(self) -> str:

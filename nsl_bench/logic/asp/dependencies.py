@@ -11,7 +11,9 @@ Node = TypeVar("Node", bound=Hashable)
 
 
 def strong_components(graph: Mapping[Node, Iterable[Node]]) -> dict[Node, int]:
-    """The number of each node's strongly connected component (Tarjan's algorithm, without recursion).
+    """The number of each node's strongly connected component.
+
+    Tarjan: "Depth-first search and linear graph algorithms", 1972, with a stack in place of recursion.
 
     Args:
         graph: each node with its successors; a successor need not have an entry.

@@ -146,7 +146,9 @@ class Program:
     def stratified(self) -> bool:
         """Whether it has one answer set by construction, constraints aside.
 
-        That is: one atom in each head, no classical negation, no cycle through negation or an aggregate.
+        That is: one atom in each head, no classical negation, no cycle through negation or an aggregate. Such
+        a program has exactly one answer set (Apt, Blair, Walker: "Towards a theory of declarative knowledge",
+        1988; Gelfond, Lifschitz: "The stable model semantics for logic programming", 1988).
         """
         plain = not self.classical and not any(rule.is_open for rule in self.rules)
         return plain and not self.cycles_through_negation

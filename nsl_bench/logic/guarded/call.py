@@ -47,7 +47,7 @@ def guarded(
     *arguments: Any,
     doing: str,
     allowance: Allowance | None = None,
-    heard: Callable[[Any], None] | None = None,
+    on_event: Callable[[Any], None] | None = None,
     interruptible: bool = False,
     advice: Advice = RULES,
     **named: Any,
@@ -61,7 +61,7 @@ def guarded(
         arguments: arguments that can be pickled.
         doing: description of the call, which starts a message, e.g. ``"Grounding the hypothesis"``.
         allowance: resource limits.
-        heard: called with the values that the function passes to `nsl_bench.logic.guarded.worker.tell`.
+        on_event: called with the values that the function passes to `nsl_bench.logic.guarded.worker.tell`.
         advice: further parts of a message.
         interruptible: whether the function handles the first Ctrl-C itself, and only a second one ends it.
         named: further arguments, by name.
@@ -71,11 +71,13 @@ def guarded(
         Ended: the process exceeded its limits or crashed.
     """
     if not _CHILDREN or _in_place or worker.inside():
-        with worker.told_to(heard):
+        with worker.sending_to(on_event):
             return worker.function_of(function)(*arguments, **named)
     call = pickle.dumps((function, arguments, named), pickle.HIGHEST_PROTOCOL)
     with _pool.child() as child:
-        return child.call(call, doing, allowance or Allowance(), heard, advice, interruptible=interruptible)
+        return child.call(
+            call, doing, allowance or Allowance(), on_event, advice, interruptible=interruptible
+        )
 
 
 def prepare() -> None:

@@ -138,13 +138,13 @@ class Child(processes.Child):
         call: bytes,
         doing: str,
         allowance: Allowance,
-        heard: Callable[[Any], None] | None,
+        on_event: Callable[[Any], None] | None,
         advice: Advice,
         *,
         interruptible: bool,
     ) -> Any:
         """Send a pickled call and wait for its result; the arguments are those of `guarded`."""
-        self._doing, self._heard, self._advice = doing, heard, advice
+        self._doing, self._on_event, self._advice = doing, on_event, advice
         self._seconds, self._grace = allowance.seconds, allowance.grace
         self._memory = max(_LEAST_MEMORY, allowance.memory or _half_of_memory())
         self._base, self._pause, self._interrupts = resident(self.process), _POLL[0], 0
@@ -189,8 +189,8 @@ class Child(processes.Child):
         if "stage" in message:
             self._doing, self._seconds, self._grace = (message[n] for n in ("stage", "seconds", "grace"))
         elif "event" in message:
-            if self._heard is not None:
-                self._heard(message["event"])
+            if self._on_event is not None:
+                self._on_event(message["event"])
             return False
         elif "begun" not in message:
             return True

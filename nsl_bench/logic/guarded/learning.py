@@ -213,7 +213,7 @@ class _Work:
         """Of the task, in a sentence."""
         return str(self.source) if isinstance(self.source, Path) else "the task"
 
-    def in_child(self, function: Callable[[_Work], Any], heard: Callable[[dict[str, Any]], None]) -> Any:
+    def in_child(self, function: Callable[[_Work], Any], on_event: Callable[[dict[str, Any]], None]) -> Any:
         """What a function makes of this, within its limits."""
         memory = None if self.memory_limit is None else int(_MORE_MEMORY * self.memory_limit)
         return guarded(
@@ -221,7 +221,7 @@ class _Work:
             self,
             doing=f"Reading {self.name}",
             allowance=Allowance(self.time_limit, memory, _GRACE),
-            heard=heard,
+            on_event=on_event,
             interruptible=True,
         )
 

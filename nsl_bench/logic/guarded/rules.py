@@ -63,8 +63,8 @@ def counted(
         UserError: the rules do not parse, or have a statement that is not allowed in a hypothesis.
     """
     bias = None if task is None else (task.name, task.background, task.bias)
-    told = guarded(_counted, tuple(rules), bias, what, doing=f"Counting the atoms of {what}")
-    return tuple(told["rules"]), int(told["atoms"])
+    reply = guarded(_counted, tuple(rules), bias, what, doing=f"Counting the atoms of {what}")
+    return tuple(reply["rules"]), int(reply["atoms"])
 
 
 def _counted(rules: tuple[str, ...], bias: tuple[str, str, str] | None, what: str) -> dict[str, Any]:
@@ -112,10 +112,10 @@ def crisp(
     if asked or not contexts:  # rules that are wrong are refused even if there is no example
         doing = f"Answering with {what}"
         given = (tuple(rules), background, asked, labels)
-        found = guarded(
+        labels_asked = guarded(
             "nsl_bench.logic.inference.crisp:crisp_labels", *given, doing=doing, allowance=allowance
         )
-        known.update(zip(asked, found.tolist(), strict=True))
+        known.update(zip(asked, labels_asked.tolist(), strict=True))
     return np.array([known[context] for context in contexts], np.int16)
 
 
@@ -147,7 +147,7 @@ def inferred(
     seconds = allowance.seconds
     grounding = grounding or GROUNDING_SECONDS
     grounding = grounding if seconds is None else min(grounding, seconds)
-    told = guarded(
+    reply = guarded(
         _inferred,
         engine,
         query,
@@ -158,7 +158,7 @@ def inferred(
         doing=f"Grounding {what}",
         allowance=Allowance(grounding, allowance.memory),
     )
-    answer: Answer = restored(Answer, told)
+    answer: Answer = restored(Answer, reply)
     return answer
 
 
@@ -171,10 +171,10 @@ def _inferred(
     seconds: float | None,
 ) -> Answer:
     from nsl_bench.logic.inference.engines import Exact, Sampling, compiled
-    from nsl_bench.logic.inference.query import clean_probabilities
+    from nsl_bench.logic.inference.query import checked_vectors
 
     made = engine()
-    clean_probabilities(query, probabilities)
+    checked_vectors(query, probabilities)  # wrong ones are refused before anything is compiled
     if isinstance(made, Exact | Sampling):
         # They keep it: what they begin with is known then, and the time of grounding is over.
         given = [tuple(dict.fromkeys(own)) for own in facts or ()]

@@ -27,7 +27,7 @@ from nsl_bench.core.interrupts import uninterrupted
 from nsl_bench.core.processes import messages
 from nsl_bench.core.processes.memory import own_data, starved
 
-__all__ = ["HEAD", "function_of", "inside", "main", "serve", "stage", "tell", "told_to"]
+__all__ = ["HEAD", "function_of", "inside", "main", "sending_to", "serve", "stage", "tell"]
 
 HEAD = struct.Struct("!Q")
 """How a request begins: its length."""
@@ -39,7 +39,7 @@ class _State:
     """What this process is, and who hears the function that runs."""
 
     channel: socket.socket | None = None
-    heard: Callable[[Any], None] | None = None
+    on_event: Callable[[Any], None] | None = None
 
 
 def inside() -> bool:
@@ -52,8 +52,8 @@ def function_of(function: Callable[..., Any] | str) -> Callable[..., Any]:
     if not isinstance(function, str):
         return function
     module, _, name = function.partition(":")
-    found: Callable[..., Any] = getattr(importlib.import_module(module), name)
-    return found
+    resolved: Callable[..., Any] = getattr(importlib.import_module(module), name)
+    return resolved
 
 
 def _import_for(function: Callable[..., Any]) -> None:
@@ -73,8 +73,8 @@ def tell(event: Any) -> None:
     """
     if _State.channel is not None:
         _send(_State.channel, {"event": event})
-    elif _State.heard is not None:
-        _State.heard(event)
+    elif _State.on_event is not None:
+        _State.on_event(event)
 
 
 def stage(doing: str, seconds: float | None, grace: float = 0.0) -> None:
@@ -90,13 +90,13 @@ def stage(doing: str, seconds: float | None, grace: float = 0.0) -> None:
 
 
 @contextlib.contextmanager
-def told_to(heard: Callable[[Any], None] | None) -> Iterator[None]:
-    """Within the block, pass the values of `tell` to `heard`, for functions that run in this process."""
-    before, _State.heard = _State.heard, heard
+def sending_to(on_event: Callable[[Any], None] | None) -> Iterator[None]:
+    """Within the block, pass the values of `tell` to `on_event`, for functions that run in this process."""
+    before, _State.on_event = _State.on_event, on_event
     try:
         yield
     finally:
-        _State.heard = before
+        _State.on_event = before
 
 
 def serve(channel: socket.socket) -> NoReturn:

@@ -4,9 +4,8 @@
 ``exact``    exact if the program compiles to a diagram or has few states; else a certified interval
 ``sampling`` Monte Carlo with its standard error
 ``auto``     exact if that is cheap, the interval if it is narrow, else the interval with a sampled estimate
-``problog``  the ProbLog package, exact or sampling, one example at a time
-(`nsl_bench.logic.inference.problog`) ==========
-==========================================================================================
+``problog``  the ProbLog package (`nsl_bench.logic.inference.problog`), one example at a time
+========== ==========================================================================================
 
 Engines are found by name in the group ``nsl_bench.engines``.
 """

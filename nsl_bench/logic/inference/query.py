@@ -23,7 +23,6 @@ __all__ = [
     "Query",
     "Vectors",
     "checked_vectors",
-    "clean_probabilities",
     "outcomes",
     "problem",
     "slack",
@@ -135,16 +134,6 @@ class Vectors(NamedTuple):
     apart: npt.NDArray[np.bool_]
 
 
-def clean_probabilities(query: Query, probabilities: npt.ArrayLike) -> Floats:
-    """float64 [n, slots, concepts]: checked vectors without negligible concepts; see `checked_vectors`.
-
-    Args:
-        query: the query that they are for.
-        probabilities: [n, slots, concepts]; zeros for a blank slot.
-    """
-    return checked_vectors(query, probabilities).kept
-
-
 def checked_vectors(query: Query, probabilities: npt.ArrayLike) -> Vectors:
     """Check probabilities and drop negligible ones.
 
@@ -185,7 +174,8 @@ def slack(full: Floats, kept: Floats) -> Floats:
     """float64 [n]: the greatest possible difference of an event's probability under two sets of vectors.
 
     Slots are independent, so worlds can be drawn from both that are the same with the probability
-    ``prod_s (1 - d_s)``, where d_s is the total variation distance of slot s (maximal coupling).
+    ``prod_s (1 - d_s)``, where d_s is the total variation distance of slot s (maximal coupling; Lindvall:
+    "Lectures on the coupling method", 1992). An event's probabilities differ by at most the rest.
 
     Args:
         full: float64 [n, slots, values], each row a distribution.

@@ -17,7 +17,7 @@ Words = npt.NDArray[np.uint64]
 
 _PRIOR = 8.0
 """Counts are drawn towards one half by 8 hits and 8 misses (Agresti and Coull's interval at 4 standard
-errors), lest "never in 1000 draws" have no error."""
+errors), so that "never in 1000 draws" has an error, too."""
 
 
 def standard_error(hits: npt.NDArray[Any], draws: int) -> npt.NDArray[np.float64]:

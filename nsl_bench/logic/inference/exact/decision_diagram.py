@@ -1,6 +1,9 @@
 """Multi-valued decision diagrams: a table of outcomes by slot, with equal parts shared.
 
-A batch of examples is answered by a chain of sparse matrix products, one a slot.
+Reduced and ordered, a diagram is the smallest one for its order of slots (Bryant: "Graph-based algorithms for
+Boolean function manipulation", 1986; with several values: Srinivasan, Ham, Malik, Brayton: "Algorithms for
+discrete function manipulation", 1990). A batch of examples is answered by a chain of sparse matrix products,
+one a slot.
 """
 
 from __future__ import annotations

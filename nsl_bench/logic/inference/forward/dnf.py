@@ -192,7 +192,11 @@ class _Builder:
         return tuple(sorted(values.items()))
 
     def _reduce(self, terms: Iterable[Term]) -> tuple[Term, ...]:
-        """The same function with fewer terms: those that differ in one slot only are joined."""
+        """The same function with fewer terms: those that differ in one slot only are joined.
+
+        That is the step of Quine and McCluskey (1956), with sets of values in place of bits; it need not find
+        the shortest form.
+        """
         current = {tuple(p for p in term if p[1] != self.full[p[0]]): None for term in terms}
         if () in current:
             return ((),)

@@ -152,7 +152,11 @@ def _live_terms(
 
 @jit
 def _order(adjacent: Array, rank: Array, order: Array) -> int:
-    """Put the wanted slots into an order with few slots at once half-way through; how many there are."""
+    """Put the wanted slots into an order with few slots at once half-way through; how many there are.
+
+    Greedy, as in the elimination of variables: next comes a slot that brings the fewest new neighbours, of
+    these one with the fewest left (minimum degree). A good order saves states; any order is right.
+    """
     wanted = rank < _UNWANTED
     slots = wanted.shape[0]
     done = np.zeros(slots, np.bool_)

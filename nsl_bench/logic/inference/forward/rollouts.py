@@ -21,7 +21,10 @@ Array = Any
 
 @jit
 def _uniform(state: Array) -> float:
-    """A number in [0, 1) (splitmix64)."""
+    """A number in [0, 1) by splitmix64.
+
+    Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014.
+    """
     state[0] += np.uint64(0x9E3779B97F4A7C15)
     z = state[0]
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -35,6 +38,9 @@ def sample_dropped(
     example: Example, n_new: int, cut: int, gap: float, draws: int, t: int, random: Array, hits: Array
 ) -> int:
     """Sample worlds of the dropped states, a state the more often the more mass it has.
+
+    Systematic sampling with a random start gives each state its share of the worlds in expectation (Madow,
+    Madow: "On the theory of systematic sampling", 1944), so the estimate is unbiased.
 
     Args:
         example: after `drop`.

@@ -253,6 +253,9 @@ def drop(
 ) -> tuple[int, float]:
     """Drop the least likely successors, within the budget or where there are more than `states.top`.
 
+    The mass of all dropped states bounds what any outcome can lack, whatever their future: the answer's
+    interval is certified without looking at it.
+
     Args:
         states: its `open` and `key` are filled.
         n_new: how many successors there are.

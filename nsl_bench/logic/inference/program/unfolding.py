@@ -2,7 +2,8 @@
 
 Background knowledge such as ``neq(X,Y) :- cell(X), cell(Y), X != Y.`` has thousands of instances an
 example, of which a rule needs few. Where the definition is a single rule without variables of its own,
-its body stands for the atom, and the join does the rest.
+its body stands for the atom, and the join does the rest. That keeps a stratified program's answer set
+(Tamaki, Sato: "Unfold/fold transformation of logic programs", 1984).
 """
 
 from __future__ import annotations
