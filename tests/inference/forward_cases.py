@@ -11,7 +11,7 @@ import numpy.typing as npt
 from nsl_bench.core.types import LabelSpace
 from nsl_bench.logic.inference.engines import Auto, Exact, Sampling, compiled
 from nsl_bench.logic.inference.forward.compiled import Masses, Space
-from nsl_bench.logic.inference.query import Query, clean_probabilities
+from nsl_bench.logic.inference.query import Query, checked_vectors
 
 SMALL = (Space(), Space(3, 20, 200), Space(1, 2, 1), Space(6_000, 1 << 16, 1 << 10))
 """From the usual space to next to none."""
@@ -41,7 +41,7 @@ def flat(query: Query, n: int, seed: int, share: float = 1.0) -> npt.NDArray[np.
 def answers(query: Query, vectors: npt.NDArray[np.float64], space: Space, seed: int = 0) -> Masses:
     """What the forward dynamic programme finds with little work, with samples of the rest."""
     program = compiled(query)
-    own = program.domains.probabilities(clean_probabilities(query, vectors))
+    own = program.domains.probabilities(checked_vectors(query, vectors).kept)
     return program.forward.run(
         own, budget=0.2, work=50.0, widest=0.0, std_err=0.05, rollouts=60, seed=seed, workers=1, space=space
     )

@@ -23,7 +23,7 @@ from nsl_bench.logic.inference.exact import decision_diagram as diagram
 from nsl_bench.logic.inference.problog.engine import ProbLog, answer
 from nsl_bench.logic.inference.problog.translation import NONE, label_name, translate
 from nsl_bench.logic.inference.program import ground
-from nsl_bench.logic.inference.query import Answer, Query, clean_probabilities
+from nsl_bench.logic.inference.query import Answer, Query, checked_vectors
 
 PLAYERS = LabelSpace(("one", "two"), ("win(1)", "win(2)"))
 COINS = Query(
@@ -45,7 +45,7 @@ def masses(answer: Answer) -> npt.NDArray[np.float64]:
 
 def by_definition(query: Query, probabilities: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Every world solved by clingo: the masses of the labels, undecided, ambiguous."""
-    given = clean_probabilities(query, probabilities)
+    given = checked_vectors(query, probabilities).kept
     worlds = list(itertools.product(*(range(len(values) + 1) for values in query.choices)))
     contexts = [
         tuple(f for values, v in zip(query.choices, world, strict=True) if v < len(values) for f in values[v])
@@ -83,7 +83,7 @@ def test_random_programs(block: int) -> None:
         vectors = random_vectors(query, 3, seed)
         found = masses(Exact()(query, vectors))
         program = compiled(query)
-        given = clean_probabilities(query, vectors)
+        given = checked_vectors(query, vectors).kept
         forward = program.forward.run(program.domains.probabilities(given), budget=0, work=1e6)
         assert program.diagram is not None
         np.testing.assert_allclose(forward.low, found, atol=1e-9, rtol=0, err_msg=str(query))
@@ -100,7 +100,7 @@ def test_random_programs_with_aggregates() -> None:
         vectors = random_vectors(query, 2, seed)
         found = masses(Exact()(query, vectors))
         program = compiled(query)
-        given = clean_probabilities(query, vectors)
+        given = checked_vectors(query, vectors).kept
         forward = program.forward.run(program.domains.probabilities(given), budget=0, work=1e6)
         np.testing.assert_allclose(found, by_definition(query, vectors), atol=1e-9, rtol=0)
         np.testing.assert_allclose(forward.low, found, atol=1e-9, rtol=0)
@@ -123,7 +123,7 @@ def peaked(benchmark: str, n: int, flat: float, seed: int) -> tuple[Query, npt.N
 @pytest.mark.parametrize(("benchmark", "n", "flat"), [("follow_suit", 2, 0.3), ("sudoku_4x4", 3, 0.3)])
 def test_tasks_agree_with_problog(benchmark: str, n: int, flat: float) -> None:
     query, vectors = peaked(benchmark, n, flat, 3)
-    given = clean_probabilities(query, vectors)
+    given = checked_vectors(query, vectors).kept
     exact, auto = Exact()(query, vectors), Auto()(query, vectors)
     assert set(exact.engines) == set(auto.engines) == {"exact"}
     for i in range(n):
@@ -169,7 +169,7 @@ def test_intervals_hold_the_value_and_samples_are_near() -> None:
     true = Exact(width=0.0, work=1e7)(query, vectors)
     assert set(true.engines) == {"exact"}
     forward = compiled(query).forward
-    own = compiled(query).domains.probabilities(clean_probabilities(query, vectors))
+    own = compiled(query).domains.probabilities(checked_vectors(query, vectors).kept)
     few = forward.run(own, budget=0.5, work=1.0, widest=0.0, std_err=1e-9, rollouts=300, seed=1)
     wide = few.dropped > 1e-6
     assert wide.sum() > 10

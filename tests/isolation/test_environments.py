@@ -224,45 +224,10 @@ def test_unknown_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
         entrant("env:riper")
 
 
-def failing(place: Path) -> Failure:
-    """The failure of a run, which costs nothing but itself."""
-    (job, other) = plan(
-        "follow_suit", [f"env:{place}", "majority"], track="symbolic", describe=lambda s: about(s, LIMITS)
-    )
-    bench = Bench(limits=LIMITS)
-    record = bench.run(job).record
-    assert bench.run(other).record.status == "ok"
-    return Failure(record.status, record.message, record.output)
-
-
-def test_a_version_that_does_not_exist(wheels: Path, tmp_path: Path) -> None:
-    place = made(tmp_path / "gone", wheels, requirements=f"--no-index\n--find-links {wheels}\ntiny==9.9\n")
-    failure = failing(place)
-    assert failure.status == "failed" and "The environment of gone cannot be created" in str(failure)
-    assert "tiny==9.9" in str(failure) and "tiny==9.9" in failure.output
-    found = entrant(f"env:{place}")
-    left = building._folder(found, building.interpreter(found)[1])
-    assert not left.exists() and left.with_suffix(".failed").exists()
-
-
 def test_an_environment_without_numpy(wheels: Path, tmp_path: Path) -> None:
     place = made(tmp_path / "bare", wheels, requirements=f"--no-index\n--find-links {wheels}\ntiny==1.0\n")
     with pytest.raises(Failure, match="has no numpy, which every adapter needs"):
         building.built(entrant(f"env:{place}"))
-
-
-@shares
-def test_an_adapter_that_imports_what_is_not_there(wheels: Path, tmp_path: Path) -> None:
-    place = made(tmp_path / "lost", wheels, adapter="import pandas\n" + ADAPTER)
-    failure = failing(place)
-    assert failure.status == "crashed" and "No module named 'pandas'" in str(failure)
-
-
-def test_a_python_that_is_not_there(wheels: Path, tmp_path: Path) -> None:
-    place = made(tmp_path / "old", wheels, manifest=MANIFEST.replace(HERE, "3.99"))
-    failure = failing(place)
-    assert "needs Python 3.99; this is Python" in str(failure)
-    assert "needs Python 3.99" in building.described(str(place))
 
 
 def test_ctrl_c_leaves_no_half_made_environment(wheels: Path, tmp_path: Path) -> None:
@@ -528,25 +493,21 @@ def test_worker_processes_of_an_adapter_import_what_it_imports(
 
 
 @shares
-def test_a_time_limit_holds(wheels: Path, tmp_path: Path) -> None:
-    code = ADAPTER.replace("        print(", "        import time\n        time.sleep(60)\n        print(")
-    place = made(tmp_path / "late", wheels, adapter=code)
+@pytest.mark.parametrize(
+    ("line", "limits", "status"),
+    [
+        ("import time; time.sleep(60)", Limits(time=2), "timeout"),
+        ("self.much = np.ones(1 << 27)", Limits(time=60, memory=400 << 20), "out_of_memory"),
+    ],
+)
+def test_limits_hold(line: str, limits: Limits, status: str, wheels: Path, tmp_path: Path) -> None:
+    code = ADAPTER.replace("        print(", f"        {line}\n        print(")
+    place = made(tmp_path / "greedy", wheels, adapter=code)
     building.built(entrant(f"env:{place}"))
-    with closing(IsolatedLearner(f"env:{place}", 0, Limits(time=2))) as learner:
-        with pytest.raises(Failure, match="Longer than the time limit of 2 s") as failed:
-            learner.fit(view(patches()))
-        assert failed.value.status == "timeout"
-
-
-@shares
-def test_a_memory_limit_holds(wheels: Path, tmp_path: Path) -> None:
-    code = ADAPTER.replace("        print(", "        self.much = np.ones(1 << 27)\n        print(")
-    place = made(tmp_path / "wide", wheels, adapter=code)
-    building.built(entrant(f"env:{place}"))
-    with closing(IsolatedLearner(f"env:{place}", 0, Limits(time=60, memory=400 << 20))) as learner:
+    with closing(IsolatedLearner(f"env:{place}", 0, limits)) as learner:
         with pytest.raises(Failure) as failed:
             learner.fit(view(patches()))
-        assert failed.value.status == "out_of_memory"
+        assert failed.value.status == status
 
 
 @shares
@@ -577,6 +538,9 @@ def test_a_learner_that_cannot_take_a_task_is_not_applicable(wheels: Path, tmp_p
     assert outcome.record.message == "Seen takes two labels only."
 
 
+ENDS = ("The environment of none cannot be created", "No module named 'pandas'", "needs Python 3.98; this is")
+
+
 @shares
 def test_runs_that_fail_cost_no_others_and_are_resumed(
     folder: Path, wheels: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -589,11 +553,16 @@ def test_runs_that_fail_cost_no_others_and_are_resumed(
     jobs = plan("follow_suit", specs, track="symbolic", describe=lambda s: about(s, LIMITS))
     store = Store(tmp_path / "results")
     tally = sweep(jobs, store, Bench(limits=LIMITS))
-    told = {record.job.learner: record for record in store.latest().values()}
-    assert [told[spec].status for spec in specs] == ["failed", "crashed", "failed", "ok", "ok"]
-    for spec in specs[:3]:
-        assert told[spec].message.count("\n") == 0 and told[spec].message.endswith(".")
-    assert "tiny==9.8" in told[specs[0]].output and tally.failed == 3
+    records = {record.job.learner: record for record in store.latest().values()}
+    assert [records[spec].status for spec in specs] == ["failed", "crashed", "failed", "ok", "ok"]
+    for spec, sentence in zip(specs, ENDS, strict=False):
+        assert sentence in records[spec].message
+        assert records[spec].message.count("\n") == 0 and records[spec].message.endswith(".")
+    assert "tiny==9.8" in records[specs[0]].output and tally.failed == 3
+    wanted = entrant(specs[0])
+    left = building._folder(wanted, building.interpreter(wanted)[1])
+    assert not left.exists() and left.with_suffix(".failed").exists()
+    assert ENDS[2] in building.described(str(old))
     monkeypatch.setattr(Bench, "run", lambda *_: pytest.fail("done twice"))
     again = sweep([job for job in jobs if job.learner in specs[3:]], store, Bench(limits=LIMITS))
     assert again.failed == 0
