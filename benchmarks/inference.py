@@ -29,7 +29,7 @@ from nsl_bench.logic.inference import engines
 from nsl_bench.logic.inference.engines import Auto, Exact
 from nsl_bench.logic.inference.problog.engine import ProbLog
 from nsl_bench.logic.inference.problog.translation import translate
-from nsl_bench.logic.inference.query import Query, clean_probabilities
+from nsl_bench.logic.inference.query import Query, checked_vectors
 from nsl_bench.perception.predict import predictions_of
 from nsl_bench.perception.trained_networks import trained
 
@@ -78,7 +78,7 @@ def measure(name: str, query: Query, vectors: npt.NDArray[np.floating], seconds:
     }
     if seconds:
         answered, gap = [], 0.0
-        given, text = clean_probabilities(query, vectors), translate(query)
+        given, text = checked_vectors(query, vectors).kept, translate(query)
         assert not text.grounded
         end = time.perf_counter() + seconds
         for i in np.random.default_rng(1).permutation(len(given)).tolist():

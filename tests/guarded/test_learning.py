@@ -11,7 +11,12 @@ from pathlib import Path
 import pytest
 
 from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import LabelSpace
+from nsl_bench.logic.guarded import call
 from nsl_bench.logic.guarded.learning import solve_isolated
+from nsl_bench.logic.guarded.rules import inferred
+from nsl_bench.logic.inference.engines import Exact
+from nsl_bench.logic.inference.query import Query
 from nsl_bench.logic.las import LasTask, Progress, solve
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the child process needs a POSIX system")
@@ -38,6 +43,16 @@ def test_the_answer_is_the_solvers(tmp_path: Path) -> None:
         assert [rule["covers"] for rule in learned.rules] and "covers" in (learned.explanation or "")
         assert learned.seconds > 0 and not learned.ended
     assert warnings and told[-1].score == 5 and told[-1].gap == 0 and told[-1].hypothesis
+
+
+def test_without_a_child_the_answers_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    query = Query(("a :- p(1).",), "", LabelSpace(("b", "a"), (None, "a")), ((("p(1)",), ("p(2)",)),))
+    apart = solve_isolated(TASK, explain=True), inferred(Exact, query, [[[0.25, 0.75]]])
+    monkeypatch.setattr(call, "_in_place", True)
+    here = solve_isolated(TASK, explain=True), inferred(Exact, query, [[[0.25, 0.75]]])
+    assert here[0].rules[0].keys() == apart[0].rules[0].keys()
+    assert here[0].explanation == apart[0].explanation and here[0].solution.score == apart[0].solution.score
+    assert here[1].probabilities.tolist() == apart[1].probabilities.tolist() == [[0.75, 0.25]]
 
 
 def test_a_dialect_and_options_are_handed_on() -> None:

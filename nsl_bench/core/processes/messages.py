@@ -12,9 +12,9 @@ import re
 import socket
 import struct
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hints
@@ -192,9 +192,14 @@ def _maker(kind: Any) -> Callable[[Any], Any] | None:
         each_made = make
         return lambda value: outer(map(each_made, value))
     if is_dataclass(kind):
-        hints = get_type_hints(kind)
-        return lambda value: outer(**{name: restored(hints[name], each) for name, each in value.items()})
+        return partial(_dataclass, outer, get_type_hints(kind))
     return None
+
+
+def _dataclass(kind: Any, hints: Mapping[str, Any], value: Any) -> Any:
+    if isinstance(value, kind):  # from a function that was called in this process
+        return value
+    return kind(**{name: restored(hints[name], each) for name, each in value.items()})
 
 
 def send(channel: socket.socket, message: Any) -> None:

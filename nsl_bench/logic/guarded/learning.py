@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -130,12 +130,12 @@ def solve_isolated(
             if warned is not None:
                 warned(event["warning"])
         else:
-            if event["solution"] is not None:
-                best.update(event["solution"])
+            if (solution := event["solution"]) is not None:
+                best.update(solution if isinstance(solution, Mapping) else vars(solution))
                 seconds = time.monotonic() - started
             if progress is not None:
-                solution = _solution_of(best) if best else None
-                progress(Progress(time.monotonic() - started, event["doing"], solution))
+                so_far = _solution_of(best) if best else None
+                progress(Progress(time.monotonic() - started, event["doing"], so_far))
 
     work = _Work(
         source, dialect, constraints, rule_learner, find, time_limit, memory_limit, dict(options or {}),
@@ -367,4 +367,4 @@ def _explained(task: LasTask, solution: Solution, budget: Budget) -> dict[str, A
         explanation = explain(task, solution, budget)
     except Expired as reason:
         return {"rules": [], "explanation": f"No explanation: {reason}."}
-    return {"rules": explanation.rules, "explanation": str(explanation)}
+    return {"rules": [asdict(rule) for rule in explanation.rules], "explanation": str(explanation)}
