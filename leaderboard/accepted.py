@@ -147,17 +147,17 @@ def take(report: ScoreReport, submission: Path, folder: Path, by: By, board: Pat
     manifest = report.manifest
     assert manifest is not None
     with cache.lock(folder_of(board) / f"{manifest.round}.json"):
-        found = read_round(manifest.round, board)  # others may have been taken while this one was scored
-        if found.is_revealed:
+        round_ = read_round(manifest.round, board)  # others may have been taken while this one was scored
+        if round_.is_revealed:
             raise UserError(
-                f"--accept: the round {found.name} is already revealed and takes no more entries."
+                f"--accept: the round {round_.name} is already revealed and takes no more entries."
             )
-        if place_in(folder, manifest).name in {entry.folder for entry in found.entries}:
-            raise UserError(f"--accept: the round {found.name} already has an entry {report.name}.")
+        if place_in(folder, manifest).name in {entry.folder for entry in round_.entries}:
+            raise UserError(f"--accept: the round {round_.name} already has an entry {report.name}.")
         salt = secrets.token_hex(32)
         place = put(report, submission, _made_secret(withheld(folder)))
         try:
-            taken = found.taking(Taken(manifest.name, place.name, by, manifest_digest(manifest, salt)))
+            taken = round_.taking(Taken(manifest.name, place.name, by, manifest_digest(manifest, salt)))
             (place / SALT).write_text(salt, encoding="ascii")
             # Who sent code does not know the predictions, and is to find nothing out about them.
             receipt = Receipt.of(taken, salt if by == "predictions" else "")
@@ -191,13 +191,13 @@ def scored_folders(folder: Path, names: Sequence[str] = ()) -> list[Path]:
         UserError: an unknown name, or no scored submission at all.
     """
     check_there(folder)
-    found = {path.parent.name: path.parent for path in sorted(folder.glob(f"*/{SCORES}"))}
+    folders = {path.parent.name: path.parent for path in sorted(folder.glob(f"*/{SCORES}"))}
     for name in names:
-        if name not in found:
-            raise unknown(f"scored submission in {folder}", name, found)
-    if not found:
+        if name not in folders:
+            raise unknown(f"scored submission in {folder}", name, folders)
+    if not folders:
         raise UserError(f"{folder} contains no scored submissions.")
-    return [found[name] for name in names or found]
+    return [folders[name] for name in names or folders]
 
 
 def with_name(report: ScoreReport, folder: Path | None) -> ScoreReport:

@@ -89,13 +89,13 @@ class Board:
     @cached_property
     def _areas(self) -> Mapping[str, tuple[str, ...]]:
         columns = [NAMES.index(metric) for metric in _OF_CONCEPTS]
-        found = {}
+        areas = {}
         for contest in self.contests:
             more = _OF_SEQUENCES if registry.create("benchmark", contest.tested).sequential else ()
             if any(not np.isnan(e.values[contest.name][:, columns]).all() for e in self.of(contest)):
                 more = (*more, *_OF_CONCEPTS)
-            found[contest.name] = (*AREAS[:2], *more, *AREAS[2:])
-        return found
+            areas[contest.name] = (*AREAS[:2], *more, *AREAS[2:])
+        return areas
 
     def of(self, contest: Contest, track: str | None = None) -> list[Entry]:
         """The entries of a contest."""
@@ -139,11 +139,11 @@ class Board:
         metrics = (self.main_metric(track), *FRONT)
         entries = [e for e in self.of(contest, track) if e.can_rank(contest)]
         areas = [(e, [self.area(e, contest, metric) for metric in metrics]) for e in entries]
-        known = [(e, [a.mean for a in mine if a is not None]) for e, mine in areas if all(mine)]
-        known.sort(key=lambda item: (-item[1][0], *item[1][1:]))
-        values = np.array([means for _, means in known]).reshape(len(known), len(metrics))
-        kept = front(values, [METRICS[metric].higher_is_better is True for metric in metrics])
-        return [(e, bool(on)) for (e, _), on in zip(known, kept.tolist(), strict=True)]
+        points = [(e, [a.mean for a in mine if a is not None]) for e, mine in areas if all(mine)]
+        points.sort(key=lambda item: (-item[1][0], *item[1][1:]))
+        values = np.array([means for _, means in points]).reshape(len(points), len(metrics))
+        on_front = front(values, [METRICS[metric].higher_is_better is True for metric in metrics])
+        return [(e, bool(on)) for (e, _), on in zip(points, on_front.tolist(), strict=True)]
 
     def open_to(self, track: str, sealed_round: str = "") -> list[Contest]:
         """The contests with entries of a track: the public ones, or those of a sealed round."""
@@ -171,12 +171,12 @@ class Board:
             for track in self.tracks(contest)
         ]
         corrected = adjusted_p_values([values for _, _, _, values in tables])
-        found = {}
+        placings = {}
         for (contest, track, entries, values), p_values in zip(tables, corrected, strict=True):
             higher = METRICS[self.main_metric(track)].higher_is_better is not False
             placed = place(values, higher_is_better=higher, p_values=p_values)
-            found[contest.name, track] = {entries[p.index]: (p, len(placed)) for p in placed}
-        return found
+            placings[contest.name, track] = {entries[p.index]: (p, len(placed)) for p in placed}
+        return placings
 
     def rank(self, entry: Entry, contest: Contest) -> Rank:
         """An entry's rank in its track by the mean over shares of the main metric."""
@@ -195,7 +195,7 @@ class Board:
             values = entry.values[contest.name]
             there = np.asarray(~np.isnan(values).all(axis=1))
             table = pd.DataFrame(values[there], columns=list(NAMES)).dropna(axis=1, how="all")
-            shown = [cell for cell, known in zip(cells, there.tolist(), strict=True) if known]
+            run_cells = [cell for cell, present in zip(cells, there.tolist(), strict=True) if present]
             about = {
                 "benchmark": contest.benchmark,
                 "benchmark_version": contest.version,
@@ -209,10 +209,10 @@ class Board:
                 "track": entry.track,
                 "network": entry.network,
                 "learner": entry.title,
-                **_shift_columns([contest.shift_pair(cell) for cell in shown]),
-                "shift": [cell.shift for cell in shown],
-                "percent": [cell.percent for cell in shown],
-                "repeat": [cell.repeat for cell in shown],
+                **_shift_columns([contest.shift_pair(cell) for cell in run_cells]),
+                "shift": [cell.shift for cell in run_cells],
+                "percent": [cell.percent for cell in run_cells],
+                "repeat": [cell.repeat for cell in run_cells],
                 "status": "ok",
             }
             pieces.append(pd.concat([pd.DataFrame(about, index=table.index), table], axis=1))
@@ -231,7 +231,7 @@ def read_board(submissions: Path = SUBMISSIONS, board: Path = BOARD) -> Board:
         UserError: the folder is not a folder of accepted submissions, or a submission cannot be read.
     """
     rounds = read_rounds(board)
-    sealed = [contest for found in rounds if found.is_revealed for contest in found.board_contests("code")]
+    sealed = [contest for round_ in rounds if round_.is_revealed for contest in round_.board_contests("code")]
     contests = (*read_contests(board), *sealed)
     names = [contest.name for contest in contests]
     for name in (contest.name for contest in sealed):
@@ -257,14 +257,14 @@ def _accepted(submissions: Path) -> list[Path]:
             f"{submissions} is one submission; give the folder that contains the accepted submissions, "
             "one per subfolder."
         )
-    found = sorted(path.parent for path in submissions.glob(f"*/{SCORES}"))
+    scored = sorted(path.parent for path in submissions.glob(f"*/{SCORES}"))
     others = [path.name for path in submissions.iterdir() if not path.name.startswith(".")]
-    if others and not found and not any(map(_waits, submissions.glob(f"*/{MANIFEST}"))):
+    if others and not scored and not any(map(_waits, submissions.glob(f"*/{MANIFEST}"))):
         raise UserError(
             f"No folder in {submissions} contains a scored submission ({SCORES}); add one with "
             f"`nsl-bench score-submission SUBMISSION --accept {submissions}`."
         )
-    return found
+    return scored
 
 
 def _waits(path: Path) -> bool:
@@ -292,6 +292,6 @@ def _slugs(names: Iterable[str]) -> Iterator[str]:
     for name in names:
         first = name[:_LONGEST_SLUG].strip("-")
         numbered = (f"{first}-{k}" for k in itertools.count(2))
-        found = next(text for text in itertools.chain([first], numbered) if text not in taken)
-        taken.add(found)
-        yield found
+        free = next(text for text in itertools.chain([first], numbered) if text not in taken)
+        taken.add(free)
+        yield free

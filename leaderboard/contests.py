@@ -190,8 +190,8 @@ class Contest(Declared):
 
     def evaluations(self, track: str) -> tuple[str, ...]:
         """The evaluations of a whole entry in a track; the last one's probabilities are scored."""
-        known = {"symbolic": ("hypothesis",), "pretrained": ("hypothesis", "framework")}
-        return known.get(track, ("framework",))
+        by_track = {"symbolic": ("hypothesis",), "pretrained": ("hypothesis", "framework")}
+        return by_track.get(track, ("framework",))
 
     @cached_property
     def _written(self) -> str:
@@ -229,8 +229,8 @@ class Contest(Declared):
 
 def listed(items: Sequence[object]) -> str:
     """The first of many things, and how many more there are."""
-    shown = ", ".join(str(item) for item in items[:_NAMED])
-    return shown if len(items) <= _NAMED else f"{shown} and {len(items) - _NAMED} more"
+    first = ", ".join(str(item) for item in items[:_NAMED])
+    return first if len(items) <= _NAMED else f"{first} and {len(items) - _NAMED} more"
 
 
 def incomplete(entered: Iterable[tuple[Contest, str, Cell]], track: str) -> list[str]:
@@ -240,12 +240,12 @@ def incomplete(entered: Iterable[tuple[Contest, str, Cell]], track: str) -> list
         entered: contest, network (empty: none) and cell of each run.
         track: of the learner.
     """
-    found: dict[str, tuple[Contest, set[Cell]]] = {}
+    by_line: dict[str, tuple[Contest, set[Cell]]] = {}
     for contest, network, cell in entered:
         line = f"{contest.name} with {network}" if network else contest.name
-        found.setdefault(line, (contest, set()))[1].add(cell)
+        by_line.setdefault(line, (contest, set()))[1].add(cell)
     sentences = []
-    for line, (contest, cells) in found.items():
+    for line, (contest, cells) in by_line.items():
         wanted = contest.cells_of(track)
         missing = [cell for cell in wanted if cell not in cells]
         if missing:
@@ -255,13 +255,13 @@ def incomplete(entered: Iterable[tuple[Contest, str, Cell]], track: str) -> list
 
 def of_several_versions(entered: Iterable[tuple[Contest, str]]) -> list[str]:
     """A sentence if runs, given as contest and version of the learner, are not all of one version."""
-    found: dict[str, str] = {}
+    versions: dict[str, str] = {}
     for contest, version in entered:
-        found.setdefault(version, contest.name)
-    if len(found) < 2:
+        versions.setdefault(version, contest.name)
+    if len(versions) < 2:
         return []
-    named = listed([f"{version} in {name}" for version, name in found.items()])
-    return [f"The runs are of {len(found)} versions of the learner ({named}); all must be of the last."]
+    named = listed([f"{version} in {name}" for version, name in versions.items()])
+    return [f"The runs are of {len(versions)} versions of the learner ({named}); all must be of the last."]
 
 
 def contest_of(contests: Sequence[Contest], job: Job) -> tuple[Contest, Cell] | None:

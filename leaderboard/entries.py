@@ -103,8 +103,8 @@ class Entry:
 
     def can_rank(self, contest: Contest) -> bool:
         """Whether it has every run of a contest, one of which did not fail, and was not told the answer."""
-        told = self.manifest.told_the_answer
-        return self.whole(contest) and not self.all_failed(contest) and not told
+        told_answer = self.manifest.told_the_answer
+        return self.whole(contest) and not self.all_failed(contest) and not told_answer
 
     def submitted(self) -> dict[str, Run]:
         """What the submission says of each run: rules, hashes, versions."""
@@ -127,24 +127,24 @@ class Entry:
             if not length:
                 continue
             record = json.loads(text[begin : begin + length])
-            said = submitted[record["run"]]
+            run = submitted[record["run"]]
             command = contest.command(
-                said.job.learner, said.job.track, said.job.network, cell, time_limit=said.time_limit
+                run.job.learner, run.job.track, run.job.network, cell, time_limit=run.time_limit
             )
             yield (
                 cell,
                 {
                     **record,
                     "command": command,
-                    "language": said.language,
-                    "rules": said.rules,
-                    "content_hash": dict(vars(said.content_hash)),
+                    "language": run.language,
+                    "rules": run.rules,
+                    "content_hash": dict(vars(run.content_hash)),
                     "standing": self.standing.word,
                     "standing_how": self.standing.how,
-                    "versions": said.versions,
-                    "environment": said.environment,
-                    "time_limit": said.time_limit,
-                    "started": said.started,
+                    "versions": run.versions,
+                    "environment": run.environment,
+                    "time_limit": run.time_limit,
+                    "started": run.started,
                 },
             )
 
@@ -180,16 +180,16 @@ class Entry:
 
 def contest_weights(contest: Contest, track: str) -> npt.NDArray[np.float64]:
     """float64 [repeats, cells]: what each cell contributes to each repeat's mean over shares."""
-    kept = contest.kept_weights
-    if track not in kept:
+    cached = contest.kept_weights
+    if track not in cached:
         cells = contest.cells_of(track)
         weights = np.zeros((contest.repeats, len(cells)))
         for column, cell in enumerate(cells):
             shared = cell.percent == 0 or track == "symbolic"
             weights[cell.repeat - 1, column] = 1.0 if shared else 1.0 / len(contest.shifts)
-        kept[track] = weights / weights.sum(axis=1, keepdims=True)
-    found: npt.NDArray[np.float64] = kept[track]
-    return found
+        cached[track] = weights / weights.sum(axis=1, keepdims=True)
+    result: npt.NDArray[np.float64] = cached[track]
+    return result
 
 
 def accepted_manifest(path: Path) -> Manifest:
@@ -227,16 +227,16 @@ class _Grid:
             return self.values
         there = np.array([length > 0 for _, length in self.spans])
         finished, imputed = self.values[there & ~failed], self.values[failed]
-        found = self.values.copy()
+        values = self.values.copy()
         for column, name in enumerate(NAMES):
-            known = finished[:, column]
-            if np.isnan(known).any():  # what not every finished run has is no number of a failed one
-                found[failed, column] = np.nan
+            succeeded = finished[:, column]
+            if np.isnan(succeeded).any():  # what not every finished run has is no number of a failed one
+                values[failed, column] = np.nan
                 continue
             higher = METRICS[name].higher_is_better
-            pick, worst = (np.fmin, known.min()) if higher is not False else (np.fmax, known.max())
-            found[failed, column] = pick(imputed[:, column], worst)
-        return found
+            pick, worst = (np.fmin, succeeded.min()) if higher is not False else (np.fmax, succeeded.max())
+            values[failed, column] = pick(imputed[:, column], worst)
+        return values
 
 
 _COLUMN = {name: k for k, name in enumerate(NAMES)}
@@ -291,15 +291,15 @@ def _read_scores(path: Path, track: str, contests: Sequence[Contest]) -> tuple[_
     begin = 0
     with opened_lines(path) as file:
         for line in file:
-            found = json.loads(line)
-            network, contest = found["network"], found["contest"]
-            if "run" not in found:
-                spreads.setdefault(network, {})[contest, found["metric"]] = Spread(**found)
+            values = json.loads(line)
+            network, contest = values["network"], values["contest"]
+            if "run" not in values:
+                spreads.setdefault(network, {})[contest, values["metric"]] = Spread(**values)
             else:
-                row = index.get(contest, {}).get(Cell(found["shift"], found["percent"], found["repeat"]))
+                row = index.get(contest, {}).get(Cell(values["shift"], values["percent"], values["repeat"]))
                 if row is not None:
                     mine = grids.setdefault(network, {})
                     grid = mine.setdefault(contest, _Grid(len(index[contest])))
-                    grid.add(row, found, (begin, len(line)))
+                    grid.add(row, values, (begin, len(line)))
             begin += len(line)
     return grids, spreads

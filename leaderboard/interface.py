@@ -227,7 +227,7 @@ def accept_submission(
         report = score_submission(sent, limits=limits, board=file, accepted=folder, heard=heard)
     if not report.accepted or report.manifest is None:
         raise UserError(f"The submission {sent} is not accepted: {' '.join(report.problems)}")
-    if report.manifest.round in {found.name for found in read_rounds(file) if not found.is_revealed}:
+    if report.manifest.round in {round_.name for round_ in read_rounds(file) if not round_.is_revealed}:
         return take(report, sent, folder, "predictions", file)
     return put(report, sent, folder)
 

@@ -126,24 +126,24 @@ def likenesses(board: Board, workers: int = 1) -> dict[str, Likeness]:
     by_slug = {entry.slug: entry for entry in board.entries}
     pairs = list(spread(_near, (board, answers), board.contests, workers))
     likeness = {slug: _likeness(by_slug, slug, places, same) for slug, places in runs.items()}
-    for slug, said in likeness.items():
+    for slug, own in likeness.items():
         mine = sorted((pair for each in pairs for pair in each.get(slug, ())), key=lambda pair: -pair.equal)
-        full = {one.slug for one in said.alike if one.runs == said.runs}
-        likeness[slug] = replace(said, near=tuple(pair for pair in mine if pair.slug not in full))
+        full = {one.slug for one in own.alike if one.runs == own.runs}
+        likeness[slug] = replace(own, near=tuple(pair for pair in mine if pair.slug not in full))
     return likeness
 
 
-def _near(known: tuple[Board, Mapping[Path, _Answers]], contest: Contest) -> dict[str, list[Near]]:
+def _near(shared: tuple[Board, Mapping[Path, _Answers]], contest: Contest) -> dict[str, list[Near]]:
     """The entries of a contest with nearly the same labels as others, by slug."""
-    board, answers = known
+    board, answers = shared
     entries = board.of(contest)
     labels = [_labels(entry, contest, answers[entry.folder]) for entry in entries]
-    found: dict[str, list[Near]] = defaultdict(list)
+    near: dict[str, list[Near]] = defaultdict(list)
     for (one, mine), (other, theirs) in itertools.combinations(zip(entries, labels, strict=True), 2):
         if one.folder != other.folder and (shares := _shares(contest, mine, theirs)):
-            found[one.slug].append(Near(other.slug, other.title, contest.name, *shares))
-            found[other.slug].append(Near(one.slug, one.title, contest.name, *shares))
-    return found
+            near[one.slug].append(Near(other.slug, other.title, contest.name, *shares))
+            near[other.slug].append(Near(one.slug, one.title, contest.name, *shares))
+    return near
 
 
 def nearly_equal(report: ScoreReport, board: Board, own: str) -> list[str]:
@@ -159,17 +159,17 @@ def nearly_equal(report: ScoreReport, board: Board, own: str) -> list[str]:
         if run.status == "ok":
             look = run.looks.get("framework", run.looks.get("hypothesis", Look("", 0.0)))
             mine[run.contest, run.network][run.cell] = np.frombuffer(look.labels.encode(), np.uint8)
-    found, entered, answers = [], {contest for contest, _ in mine}, cache(partial(_answers, None))
+    near, entered, answers = [], {contest for contest, _ in mine}, cache(partial(_answers, None))
     both = ((contest, entry) for contest in board.contests for entry in board.of(contest))
     for contest, entry in ((c, e) for c, e in both if c.name in entered and e.folder.name != own):
         theirs = _labels(entry, contest, answers(entry.folder))
         for labels in (labels for (name, _), labels in mine.items() if name == contest.name):
             if shares := _shares(contest, labels, theirs):
-                found.append((shares, entry.title, contest.name))
+                near.append((shares, entry.title, contest.name))
     return [
         f"Labels on {contest} agree with those of {title} on {100 * equal:.1f} % of all examples, and on "
         f"{100 * where_wrong:.0f} % of those on which either is wrong."
-        for (equal, where_wrong), title, contest in sorted(found, reverse=True)[:_MOST_SAID]
+        for (equal, where_wrong), title, contest in sorted(near, reverse=True)[:_MOST_SAID]
     ]
 
 
@@ -178,7 +178,7 @@ def _shares(contest: Contest, mine: _Labels, theirs: _Labels) -> tuple[float, fl
     cells = [cell for cell in mine if cell in theirs and len(mine[cell]) == len(theirs[cell]) > 0]
     if not cells:
         return None
-    a, b = (np.concatenate([known[cell] for cell in cells]) for known in (mine, theirs))
+    a, b = (np.concatenate([labels[cell] for cell in cells]) for labels in (mine, theirs))
     if np.mean(a == b) < _EQUAL:
         return None
     true = np.concatenate([letters_of(labels_of(contest, cell)) for cell in cells])

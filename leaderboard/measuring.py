@@ -110,7 +110,7 @@ class Numbers:
             **truth.sequences,
         )
         self.metrics[run.id].update(compute(METRICS, answered))
-        shown = truth.images(evaluation)
+        images = truth.images(evaluation)
         scores = {
             name: metric.per_example(answered)
             for name, metric in METRICS.items()
@@ -118,8 +118,8 @@ class Numbers:
         }
         if answered.steps is not None:  # whole sequences are resampled
             scores = {name: self._of_sequences(answered.steps, each) for name, each in scores.items()}
-            shown = joined(answered.steps, shown, -1)
-        self._means.add(truth, scores, shown)
+            images = joined(answered.steps, images, -1)
+        self._means.add(truth, scores, images)
 
     @staticmethod
     def _of_sequences(
@@ -185,10 +185,10 @@ class _Means:
         shared = len(set.union(*tests.values())) == 1
         each = [self._images[key][repeat] for repeat in sorted(self._images[key])]
         images = each[0] if shared else padded(each, -1)
-        found = interval(
+        result = interval(
             padded([table[repeat] for repeat in sorted(table)], np.nan),
             images=images if images.shape[-1] else None,
             shared_test=shared,
             bounds=METRICS[metric].bounds,
         )
-        return Spread(*key, found.low, found.high, found.std_err, dict(found.components))
+        return Spread(*key, result.low, result.high, result.std_err, dict(result.components))

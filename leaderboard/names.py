@@ -82,8 +82,8 @@ def skeleton(name: str) -> str:
     text = unicodedata.normalize("NFKC", name).casefold()
     bare = "".join(c for c in unicodedata.normalize("NFD", text) if _kind(c) != "M")
     seen = "".join(_plain(character) for character in bare).translate(_ALIKE).translate(_ALIKE)
-    kept = "".join(c for c in seen if c.isalnum() or c in "+*=")
-    return kept.replace("rn", "m").replace("vv", "w")
+    letters = "".join(c for c in seen if c.isalnum() or c in "+*=")
+    return letters.replace("rn", "m").replace("vv", "w")
 
 
 def _plain(letter: str) -> str:

@@ -108,8 +108,8 @@ def _nearest(values: npt.NDArray[np.float64]) -> npt.NDArray[np.int16]:
 def is_code(codes: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.bool_]:
     """Which numbers are codes; int [n, labels]."""
     once = np.cumsum(codes == _LEFT, axis=-1) == 1
-    found: npt.NDArray[np.bool_] = ((codes >= -_MOST) & (codes <= _MOST)) | ((codes == _LEFT) & once)
-    return found
+    result: npt.NDArray[np.bool_] = ((codes >= -_MOST) & (codes <= _MOST)) | ((codes == _LEFT) & once)
+    return result
 
 
 def decoded(codes: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.float32]:
@@ -118,8 +118,8 @@ def decoded(codes: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.float32]:
     sizes = np.abs(np.where(left, 0, codes.astype(np.int64)))
     values = np.where(codes < 0, 1 - _PLAIN[sizes], _PLAIN[sizes])
     rest = (1 - values.sum(axis=-1, keepdims=True)).clip(0)
-    found: npt.NDArray[np.float32] = np.where(left, rest, values).astype(np.float32)
-    return found
+    result: npt.NDArray[np.float32] = np.where(left, rest, values).astype(np.float32)
+    return result
 
 
 _PLAIN = np.array(

@@ -138,10 +138,10 @@ def read_accepted(
     Raises:
         UserError: the file is damaged.
     """
-    found: dict[str, dict[str, dict[str, str]]] = guarded(
+    rows: dict[str, dict[str, dict[str, str]]] = guarded(
         _read, str(path), places, doing=f"Reading {path}", allowance=_READING, advice=_DAMAGED
     )
-    return found
+    return rows
 
 
 def _read(
@@ -371,10 +371,10 @@ def _check_columns(schema: Any) -> None:
             f"{PREDICTIONS} must have the columns {', '.join(expected)}; got {quoted(schema.names)}."
         )
     for name, kind in expected.items():
-        found = schema.field(name).type
-        if found != kind:
+        actual = schema.field(name).type
+        if actual != kind:
             raise Rejected(
-                f"{PREDICTIONS}: the column {name} must be of the type {kind}; got {str(found)[:80]}."
+                f"{PREDICTIONS}: the column {name} must be of the type {kind}; got {str(actual)[:80]}."
             )
 
 
@@ -407,11 +407,11 @@ def _predicted(labels: Any, numbers: Any, sizes: Sizes, evaluation: str, what: s
     things, least, most = "labels", -2, k
     if evaluation == CONCEPTS:
         things, least, most = "concepts", BLANK, sizes.concepts
-    found = (0 if labels is None else len(labels), n * k if numbers is None else len(numbers))
-    if found != (n, n * k):
+    lengths = (0 if labels is None else len(labels), n * k if numbers is None else len(numbers))
+    if lengths != (n, n * k):
         raise Rejected(
             f"{PREDICTIONS}, {what}: must have {n} {things} and {n * k} probabilities; "
-            f"got {found[0]} and {found[1]}."
+            f"got {lengths[0]} and {lengths[1]}."
         )
     if labels.null_count or (numbers is not None and numbers.null_count):
         raise Rejected(f"{PREDICTIONS}, {what}: values are missing.")

@@ -66,14 +66,14 @@ def adjusted_p_values(tables: Sequence[Matrix]) -> list[Matrix]:
         for values, (rows, columns) in zip(tables, pairs, strict=True)
     ]
     corrected = holm(np.concatenate([*plain, np.empty(0)]))
-    found, begin = [], 0
+    matrices, begin = [], 0
     for values, (rows, columns) in zip(tables, pairs, strict=True):
         matrix = np.ones((len(values), len(values)))
         own = corrected[begin : begin + len(rows)]
         matrix[rows, columns] = matrix[columns, rows] = own
         begin += len(rows)
-        found.append(matrix)
-    return found
+        matrices.append(matrix)
+    return matrices
 
 
 def _order(values: Matrix, higher_is_better: bool) -> list[int]:
@@ -119,16 +119,16 @@ def groups(values: Matrix, *, higher_is_better: bool = True, level: float = _LEV
         Rows of the matrix in each group, best first; groups of one are left out.
     """
     order, p_values = _order(values, higher_is_better), adjusted_p_values([values])[0]
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     for start in range(len(order)):
         stop = start + 1
         while stop < len(order) and not any(
             p_values[order[k], order[stop]] < level for k in range(start, stop)
         ):
             stop += 1
-        if stop - start > 1 and (not found or stop > found[-1][1]):
-            found.append((start, stop))
-    return [tuple(order[start:stop]) for start, stop in found]
+        if stop - start > 1 and (not spans or stop > spans[-1][1]):
+            spans.append((start, stop))
+    return [tuple(order[start:stop]) for start, stop in spans]
 
 
 def mean_ranks(values: Matrix, *, higher_is_better: bool = True) -> Matrix:
@@ -155,7 +155,7 @@ def front(values: npt.NDArray[np.float64], higher_is_better: Sequence[bool]) -> 
     if np.isnan(values).any():
         raise ValueError("all points must have a number in every metric")
     costs = np.where(np.asarray(higher_is_better), -values, values)
-    found = np.ones(len(costs), np.bool_)
+    on_front = np.ones(len(costs), np.bool_)
     for k, row in enumerate(costs):
-        found[k] = not ((costs <= row).all(axis=1) & (costs < row).any(axis=1)).any()
-    return found
+        on_front[k] = not ((costs <= row).all(axis=1) & (costs < row).any(axis=1)).any()
+    return on_front

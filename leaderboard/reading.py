@@ -131,8 +131,8 @@ def read_manifest(folder: Path) -> Manifest:
     except UserError as error:
         raise Rejected(str(error)) from error
     files = {file: digest(folder / file) for file in (RUNS, PREDICTIONS)}
-    for file, found in files.items():
-        if manifest.files.get(file) != found:
+    for file, actual in files.items():
+        if manifest.files.get(file) != actual:
             raise Rejected(f"{file} was changed: its SHA-256 differs from the one in {MANIFEST}.")
     if manifest.files != files:
         other = next(file for file in manifest.files if file not in files)

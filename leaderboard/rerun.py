@@ -108,7 +108,7 @@ def again(
         _check_network(places[name][0])
     submitted, numbers = read_accepted(folder / PREDICTIONS), _numbers(folder, contests, rounds)
     about = About(command_of(spec)[0], version_of_command(spec)) if is_command(spec) else describe(spec)
-    found = []
+    comparisons = []
     for k, name in enumerate(chosen, 1):
         run, contest, cell = places[name]
         heard(f"Run {k} of {len(chosen)}: {run.job}")
@@ -122,21 +122,21 @@ def again(
             labels = {
                 evaluation: np.frombuffer(text.encode(), np.uint8) for evaluation, text in texts.items()
             }
-            found.append(_compared(*made, labels, numbers.get(name, {})))
-    differing = max((labels for labels, _, _ in found), default=0.0)
-    differences = {name: max((by[name] for _, by, _ in found), default=0.0) for name in COMPARED}
-    slower = max((times for _, _, times in found), default=0.0)
+            comparisons.append(_compared(*made, labels, numbers.get(name, {})))
+    differing = max((labels for labels, _, _ in comparisons), default=0.0)
+    differences = {name: max((by[name] for _, by, _ in comparisons), default=0.0) for name in COMPARED}
+    slower = max((times for _, _, times in comparisons), default=0.0)
     near = max(differing, *differences.values()) <= sample.tolerance
     return Again(
         files=dict(manifest.files),
         seed=sample.seed,
         runs=tuple(chosen),
         of=len(places),
-        compared=len(found),
+        compared=len(comparisons),
         tolerance=sample.tolerance,
         differing_labels=differing,
         differences=differences,
-        same=near and slower <= sample.slower and len(found) == len(chosen),
+        same=near and slower <= sample.slower and len(comparisons) == len(chosen),
         learner=spec,
         date=datetime.now(UTC).date().isoformat(),
         nsl_bench=__version__,
@@ -168,13 +168,13 @@ def _compared(
     differences = {name: abs(numbers[name] - record.metrics[name]) for name in both}
     if "atoms" in differences:
         differences["atoms"] /= max(numbers["atoms"], record.metrics["atoms"], 1.0)
-    known = [name for name in _TIMES if name in both]
-    claimed, taken = (sum(told[name] for name in known) for told in (numbers, record.metrics))
+    times = [name for name in _TIMES if name in both]
+    claimed, taken = (sum(source[name] for name in times) for source in (numbers, record.metrics))
     slower = taken / max(claimed, _LEAST_SECONDS) if taken > _LEAST_SECONDS else 0.0
     return max(shares, default=1.0), {name: differences.get(name, 0.0) for name in COMPARED}, slower
 
 
-def write_again(found: Again, folder: Path) -> None:
+def write_again(result: Again, folder: Path) -> None:
     """Write the result beside a submission's scores.
 
     Raises:
@@ -182,7 +182,7 @@ def write_again(found: Again, folder: Path) -> None:
     """
     try:
         with cache.replacing(folder / AGAIN) as temporary:
-            temporary.write_text(json.dumps(found.to_plain(), indent=2) + "\n", encoding="utf-8")
+            temporary.write_text(json.dumps(result.to_plain(), indent=2) + "\n", encoding="utf-8")
     except OSError as error:
         raise UserError(f"{folder / AGAIN} cannot be written: {error.strerror}.") from error
 
@@ -223,18 +223,20 @@ def _check_network(run: Run) -> None:
 def _contests(manifest: Manifest, contests: Sequence[Contest], rounds: Sequence[Round]) -> Sequence[Contest]:
     if not manifest.round:
         return contests
-    for found in rounds:
-        if found.name == manifest.round:
-            if not found.is_revealed:
-                raise UserError(f"The round {found.name} is not revealed yet, so its entries have no scores.")
-            entry = found.entry(manifest)
-            return found.board_contests(entry.by if entry else "predictions")
+    for round_ in rounds:
+        if round_.name == manifest.round:
+            if not round_.is_revealed:
+                raise UserError(
+                    f"The round {round_.name} is not revealed yet, so its entries have no scores."
+                )
+            entry = round_.entry(manifest)
+            return round_.board_contests(entry.by if entry else "predictions")
     raise UserError(f"The submission is for the round '{manifest.round}', which is not on the board.")
 
 
 def _places(runs: Sequence[Run], contests: Sequence[Contest]) -> dict[str, tuple[Run, Contest, Cell]]:
-    found = ((run, contest_of(contests, run.job)) for run in runs if run.status == "ok")
-    return {run.id: (run, *place) for run, place in found if place is not None}
+    places = ((run, contest_of(contests, run.job)) for run in runs if run.status == "ok")
+    return {run.id: (run, *place) for run, place in places if place is not None}
 
 
 def _run(bench: Bench, job: Job, contest: Contest, cell: Cell) -> tuple[Record, dict[str, Any]] | None:

@@ -57,7 +57,7 @@ def answers_of_rules(
     """
     allowance = Allowance(seconds, _MEMORY_BYTES)
     try:
-        told = guarded(
+        result = guarded(
             _judge,
             benchmark,
             seed,
@@ -74,7 +74,7 @@ def answers_of_rules(
     except (RuntimeError, ValueError, OverflowError) as error:  # clingo raises them for whatever it cannot do
         text = f"The rules cannot be used: {type(error).__name__}: {error}"
         raise RuleError(textwrap.shorten(text, _LONGEST_ERROR, placeholder=" ...") + ".") from None
-    return told["labels"], told["atoms"], told["rules"]
+    return result["labels"], result["atoms"], result["rules"]
 
 
 def _judge(

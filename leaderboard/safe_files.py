@@ -190,8 +190,8 @@ class _Bounded:
         self._stream, self._left, self._name = stream, limit, name
 
     def read(self, size: int = -1, /) -> bytes:
-        found: bytes = self._stream.read(size)
-        self._left -= len(found)
+        data: bytes = self._stream.read(size)
+        self._left -= len(data)
         if self._left < 0:
             raise Rejected(f"{self._name} is larger when unpacked than the size allowed.")
-        return found
+        return data

@@ -75,7 +75,7 @@ def score(
         UserError: the path does not exist.
     """
     try:
-        told = guarded(
+        values = guarded(
             _scored_here,
             path,
             tuple(contests),
@@ -89,7 +89,7 @@ def score(
         )
     except Ended as ended:
         return ScoreReport(path.name, (textwrap.shorten(str(ended), _LONGEST_PROBLEM, placeholder=" ... ."),))
-    return ScoreReport.from_plain(told)
+    return ScoreReport.from_plain(values)
 
 
 def _scored_here(
@@ -116,31 +116,33 @@ def _score_sealed(
     folder: Path, manifest: Manifest, rounds: Sequence[Round], limits: Limits, by: By
 ) -> ScoreReport:
     """The report on a submission to a sealed round: taken before the round is revealed, scored after."""
-    known = {found.name: found for found in rounds}
-    if manifest.round not in known:
-        raise Rejected(f"round: {unknown('sealed round', manifest.round, known)}")
-    found = known[manifest.round]
-    if not found.is_revealed:
-        return _take(folder, manifest, found, limits, by)
-    entry = found.entry(manifest)
+    by_name = {round_.name: round_ for round_ in rounds}
+    if manifest.round not in by_name:
+        raise Rejected(f"round: {unknown('sealed round', manifest.round, by_name)}")
+    round_ = by_name[manifest.round]
+    if not round_.is_revealed:
+        return _take(folder, manifest, round_, limits, by)
+    entry = round_.entry(manifest)
     if entry is None:
         raise Rejected(
-            f"The round {found.name} was revealed on {found.revealed}, and this submission is not one of "
-            f"the {len(found.entries)} entries accepted before. It came later, or was changed."
+            f"The round {round_.name} was revealed on {round_.revealed}, and this submission is not one of "
+            f"the {len(round_.entries)} entries accepted before. It came later, or was changed."
         )
-    return _score(folder, manifest, found.board_contests(entry.by), limits)
+    return _score(folder, manifest, round_.board_contests(entry.by), limits)
 
 
-def _take(folder: Path, manifest: Manifest, found: Round, limits: Limits, by: By) -> ScoreReport:
+def _take(folder: Path, manifest: Manifest, round_: Round, limits: Limits, by: By) -> ScoreReport:
     """Check all of a submission that can be checked without the answers; its rules on public examples."""
     began = time.monotonic()
-    checked = check(folder, manifest, found.board_contests(by), limits)
+    checked = check(folder, manifest, round_.board_contests(by), limits)
     if checked.problems:
         return ScoreReport(manifest.name, checked.problems, checked.notes, manifest=manifest)
     stage(_READING, limits.seconds)
-    contrary = [share for _, said, _, share in rows_in(folder, checked, limits) if said != CONCEPTS]
+    contrary = [
+        share for _, evaluation, _, share in rows_in(folder, checked, limits) if evaluation != CONCEPTS
+    ]
     check_rules(checked.entered, limits, began + limits.seconds)
-    taken = f"{len(checked.entered)} runs; they are scored when the round {found.name} is revealed."
+    taken = f"{len(checked.entered)} runs; they are scored when the round {round_.name} is revealed."
     notes = (*checked.notes, *contrary_note(contrary), taken)
     return ScoreReport(manifest.name, (), notes, manifest=manifest)
 
@@ -228,20 +230,23 @@ def _duplicates(entered: _Entered) -> list[str]:
 
 def _not_applicable(entered: _Entered, named: Sequence[str], contests: Sequence[Contest]) -> list[str]:
     """Contests that a learner cannot be in, because it cannot take their tasks."""
-    found = sorted({truth.contest.name for run, truth in entered if run.status == "not_applicable"})
+    inapplicable = sorted({truth.contest.name for run, truth in entered if run.status == "not_applicable"})
     with_runs = {truth.contest.name for _, truth in entered}
-    known = [contest.name for contest in contests]
+    names = [contest.name for contest in contests]
     return [
-        *(f"The contest {name} is not applicable to this learner; leave its runs out." for name in found),
+        *(
+            f"The contest {name} is not applicable to this learner; leave its runs out."
+            for name in inapplicable
+        ),
         *(
             f"{MANIFEST}: not_applicable names the contest {name}, of which there are runs; leave out one."
             for name in named
             if name in with_runs
         ),
         *(
-            f"{MANIFEST}: not_applicable names {quoted(name)}, no contest here.{did_you_mean(name, known)}"
+            f"{MANIFEST}: not_applicable names {quoted(name)}, no contest here.{did_you_mean(name, names)}"
             for name in named
-            if name not in known
+            if name not in names
         ),
     ]
 

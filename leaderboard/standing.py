@@ -123,7 +123,7 @@ def standing_of(manifest: Manifest, rounds: Sequence[Round], folder: Path | None
     Raises:
         UserError: the result of repeating its runs cannot be read.
     """
-    sealed = next((found for found in rounds if found.name == manifest.round), None)
+    sealed = next((round_ for round_ in rounds if round_.name == manifest.round), None)
     entry = None if sealed is None else sealed.entry(manifest)
     first = _SELF
     if manifest.round:

@@ -223,9 +223,9 @@ def write_submission(
     job = records[0].job
     sealed_round = chosen[0][1].sealed_round
     if tuning_trials is None:
-        told = [record.tuning.get("trials", 0) for record, _, _ in chosen]
-        told += [] if earlier is None else [before.tuning_trials]
-        tuning_trials = max((trials for trials in told if isinstance(trials, int)), default=0)
+        trial_counts = [record.tuning.get("trials", 0) for record, _, _ in chosen]
+        trial_counts += [] if earlier is None else [before.tuning_trials]
+        tuning_trials = max((trials for trials in trial_counts if isinstance(trials, int)), default=0)
     given = {
         **words,
         "learner": job.learner,
@@ -263,7 +263,7 @@ def _taken(
         rows.setdefault(row["run"], []).append(row)
     with opened_lines(folder / RUNS) as file:
         lines = [json.loads(line) for line in file]
-    found: dict[_Place, tuple[Contest, Record | _Written]] = {}
+    taken: dict[_Place, tuple[Contest, Record | _Written]] = {}
     for line in lines:
         job = checked(Job, line["job"], f"{folder / RUNS}: ")
         for what in ("learner", "track", "learner_version"):
@@ -275,8 +275,8 @@ def _taken(
         place = contest_of(contests, job)
         if place is not None:
             contest, cell = place
-            found[contest.name, job.network or "", cell] = (contest, (line, rows.get(line["run"], [])))
-    return found
+            taken[contest.name, job.network or "", cell] = (contest, (line, rows.get(line["run"], [])))
+    return taken
 
 
 def manifest_of(words: Mapping[str, Any]) -> Manifest:
@@ -307,9 +307,9 @@ def save(out: Path, manifest: Manifest, runs: Iterable[_Written]) -> Manifest:
 
     _make_folder(out)
     lines, rows = [], []
-    for line, told in runs:
+    for line, predictions in runs:
         lines.append(line)
-        rows += [(_order(line, row), row) for row in told]
+        rows += [(_order(line, row), row) for row in predictions]
     write_lines(out / RUNS, (json.dumps(line, allow_nan=False) for line in lines))
     rows.sort(key=lambda item: item[0])
     kinds = {
@@ -355,14 +355,14 @@ def _make_folder(out: Path) -> None:
 def _choose(records: Iterable[Record], what: str, wanted: str | None) -> list[Record]:
     """The records of one learner or track."""
     listed = list(records)
-    found = sorted({str(getattr(record.job, what)) for record in listed})
-    if wanted is None and len(found) > 1:
+    values = sorted({str(getattr(record.job, what)) for record in listed})
+    if wanted is None and len(values) > 1:
         raise UserError(
-            f"The results contain runs of several {what}s ({', '.join(found)}); name one with --{what}."
+            f"The results contain runs of several {what}s ({', '.join(values)}); name one with --{what}."
         )
-    if not listed or (wanted is not None and wanted not in found):
+    if not listed or (wanted is not None and wanted not in values):
         of = f" of the {what} '{wanted}'" if wanted else ""
-        raise UserError(f"The results contain no finished runs{of}.{did_you_mean(wanted or '', found)}")
+        raise UserError(f"The results contain no finished runs{of}.{did_you_mean(wanted or '', values)}")
     return [record for record in listed if wanted is None or getattr(record.job, what) == wanted]
 
 

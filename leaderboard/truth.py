@@ -166,8 +166,8 @@ def _true_hash(
 
 @cache
 def _task(benchmark: str) -> Benchmark:
-    found: Benchmark = registry.create("benchmark", benchmark)
-    return found
+    task: Benchmark = registry.create("benchmark", benchmark)
+    return task
 
 
 @cache
@@ -216,5 +216,7 @@ def _network_sees(
     split = make_split(task, images, "test", size, number, percent=percent, seed=seed)
     change = resolve(shift, task, images)
     wider = covering(_task(trained_on), task)
-    known = trained(network, *_parts(trained_on if wider is _task(trained_on) else benchmark, source))
-    return predictions_of(split, images, change, known).concepts
+    trained_network = trained(
+        network, *_parts(trained_on if wider is _task(trained_on) else benchmark, source)
+    )
+    return predictions_of(split, images, change, trained_network).concepts

@@ -50,15 +50,15 @@ def enter(package: Path, out: Path, words: Mapping[str, Any]) -> tuple[Manifest,
     Raises:
         UserError: the folders are not a round's package, or predictions are missing or damaged.
     """
-    found = read_file(package / ROUND_FILE)
+    round_ = read_file(package / ROUND_FILE)
     if words["track"] == "symbolic":
         raise UserError(
             "--track symbolic does not accept predictions, because true concepts and the public rule "
             "give every answer. Send the learner's code instead."
         )
-    manifest = manifest_of({**words, "round": found.name})
+    manifest = manifest_of({**words, "round": round_.name})
     chosen: list[tuple[str, Path, Job]] = []
-    for contest in found.board_contests("predictions"):
+    for contest in round_.board_contests("predictions"):
         answered = _answered(package / contest.base, contest, manifest)
         chosen += [(contest.base, folder, job) for folder, job in answered]
     if not chosen:
@@ -113,8 +113,8 @@ def _run(folder: Path, job: Job) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         "environment": {},
         "started": "",
     }
-    shown = None if answers.probabilities is None else answers.probabilities.astype(np.float32)
-    return line, [row_of(job.key(), "framework", answers.predicted.astype(np.int8), shown)]
+    probabilities = None if answers.probabilities is None else answers.probabilities.astype(np.float32)
+    return line, [row_of(job.key(), "framework", answers.predicted.astype(np.int8), probabilities)]
 
 
 def _rows(path: Path) -> int:
@@ -146,7 +146,7 @@ class Learner:
 
 
 def run_learner(
-    found: Round,
+    round_: Round,
     learner: Learner,
     seed: DataSeed,
     store: Store,
@@ -159,7 +159,7 @@ def run_learner(
     """Run a learner on the sealed data. Runs that the store already has are skipped.
 
     Args:
-        found: the round.
+        round_: the round.
         learner: the learner.
         seed: the round's secret seed.
         store: results folder.
@@ -173,20 +173,20 @@ def run_learner(
     """
     tallies = [Tally(0, 0, 0, 0)]
     track = learner.track(describe)
-    for contest, place, jobs in _sealed_jobs(found, learner, track, describe):
-        bench.data_seed = place_data_seed(seed, found.name, contest.base, place)
+    for contest, place, jobs in _sealed_jobs(round_, learner, track, describe):
+        bench.data_seed = place_data_seed(seed, round_.name, contest.base, place)
         tallies.append(sweep(jobs, store, bench, on_failure, executor=executor))
     return Tally(**{f.name: sum(getattr(tally, f.name) for tally in tallies) for f in fields(Tally)})
 
 
 def _sealed_jobs(
-    found: Round, learner: Learner, track: Track, describe: Callable[[str], About]
+    round_: Round, learner: Learner, track: Track, describe: Callable[[str], About]
 ) -> Iterator[tuple[SealedContest, Place, list[Job]]]:
-    known = {contest.base: contest for contest in found.board_contests("code")}
+    by_name = {contest.base: contest for contest in round_.board_contests("code")}
     for name in learner.contests:
-        if name not in known:
-            raise unknown(f"contest of the round {found.name}", name, known)
-    for contest in (known[name] for name in dict.fromkeys(learner.contests or known)):
+        if name not in by_name:
+            raise unknown(f"contest of the round {round_.name}", name, by_name)
+    for contest in (by_name[name] for name in dict.fromkeys(learner.contests or by_name)):
         network = learner.network or contest.network
         for cell in places_of(contest, track):
             place = contest.place(cell)

@@ -187,10 +187,10 @@ class Round(Declared):
         Before the reveal, salts are not known; entries are then told by their names.
         """
         for entry in self.entries:
-            known = entry.salt or self.is_revealed
+            has_salt = entry.salt or self.is_revealed
             if (
                 entry.digest == manifest_digest(manifest, entry.salt)
-                if known
+                if has_salt
                 else entry.name == manifest.name
             ):
                 return entry
@@ -220,8 +220,8 @@ class Round(Declared):
             by: what the entry sent: ``"predictions"`` or ``"code"``.
             secret: the round's seed; by default the revealed one.
         """
-        known = secret or self.secret
-        return tuple(SealedContest.of(self, grid, by, known) for grid in self.contests)
+        seed = secret or self.secret
+        return tuple(SealedContest.of(self, grid, by, seed) for grid in self.contests)
 
 
 @dataclass(frozen=True)
@@ -264,9 +264,9 @@ class SealedContest(Grid):
 
     def cell(self, job: Job) -> Cell | None:
         """A run's place in the grid; None if it is no run of this contest, on this place's data."""
-        found = super().cell(replace(job, sealed=""))
-        place = None if found is None else self.place(found)
-        return found if place is not None and place.commitment == job.sealed else None
+        cell = super().cell(replace(job, sealed=""))
+        place = None if cell is None else self.place(cell)
+        return cell if place is not None and place.commitment == job.sealed else None
 
     def data_seed(self, cell: Cell) -> int | str:
         """The seed that a cell's data follow."""
@@ -327,13 +327,13 @@ def place_data_seed(seed: DataSeed, round_name: str, contest: str, place: Place)
     Raises:
         UserError: it is not the one that the place names.
     """
-    found = DataSeed(place_seed(seed.secret, round_name, contest, place), seed.file)
-    if found.commitment != place.commitment:
+    derived = DataSeed(place_seed(seed.secret, round_name, contest, place), seed.file)
+    if derived.commitment != place.commitment:
         raise UserError(
             f"The seed in {seed.file} does not belong to the round {round_name}: the commitment of "
             f"{contest}, {place.shift} {place.percent:g} % differs."
         )
-    return found
+    return derived
 
 
 def manifest_digest(manifest: Manifest, salt: str = "") -> str:
@@ -357,12 +357,12 @@ def read_round(name: str, board: Path) -> Round:
     Raises:
         UserError: an unknown name, or a damaged file.
     """
-    known = {path.stem: path for path in sorted(folder_of(board).glob("*.json"))}
-    if not known:
+    files = {path.stem: path for path in sorted(folder_of(board).glob("*.json"))}
+    if not files:
         raise UserError(f"The sealed round '{name}' does not exist: {folder_of(board)} contains none.")
-    if name not in known:
-        raise unknown("sealed round", name, known)
-    return read_file(known[name])
+    if name not in files:
+        raise unknown("sealed round", name, files)
+    return read_file(files[name])
 
 
 def read_rounds(board: Path) -> tuple[Round, ...]:
@@ -380,20 +380,20 @@ def read_file(path: Path) -> Round:
     Raises:
         UserError: the file cannot be read or is not a round.
     """
-    found = read_json(Round, path, "The round's file ")
-    for why in _wrong(found):
+    round_ = read_json(Round, path, "The round's file ")
+    for why in _wrong(round_):
         raise UserError(f"{path}: {why}")
-    return found
+    return round_
 
 
-def _wrong(found: Round) -> Iterator[str]:
+def _wrong(round_: Round) -> Iterator[str]:
     """What the form does not say."""
-    if found.secret and commitment_of(found.secret) != found.commitment:
+    if round_.secret and commitment_of(round_.secret) != round_.commitment:
         yield "the revealed seed is not the one that the round committed to."
-    names = [grid.name for grid in found.contests]
+    names = [grid.name for grid in round_.contests]
     if not names or len(set(names)) < len(names):
         yield "a round must have at least one contest, and their names must differ."
-    for grid in found.contests:
+    for grid in round_.contests:
         wanted = {(cell.shift, cell.percent) for cell in grid.cells_of("pretrained")}
         parts = [part for place in grid.places for part in (place.train, place.validation, place.test)]
         if {len(part) for part in parts} - {grid.repeats}:
@@ -402,30 +402,30 @@ def _wrong(found: Round) -> Iterator[str]:
         if sorted(listed) != sorted(wanted):
             yield f"contests ({grid.name}): places must list each shift and share of the contest once."
     for name in ("name", "digest", "folder"):
-        values = [getattr(entry, name) for entry in found.entries]
+        values = [getattr(entry, name) for entry in round_.entries]
         if len(set(values)) < len(values):
             yield f"two entries have the same {name}."
 
 
-def write_round(found: Round, board: Path) -> Path:
+def write_round(round_: Round, board: Path) -> Path:
     """Write a round's file; an older one is replaced at once.
 
     Raises:
         UserError: it cannot be written.
     """
-    path = folder_of(board) / f"{found.name}.json"
+    path = folder_of(board) / f"{round_.name}.json"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with cache.replacing(path) as temporary:
-            temporary.write_text(to_json(found), encoding="utf-8")
+            temporary.write_text(to_json(round_), encoding="utf-8")
     except OSError as error:
         raise UserError(f"The round's file {path} cannot be written: {error.strerror}.") from error
     return path
 
 
-def to_json(found: Round) -> str:
+def to_json(round_: Round) -> str:
     """The text of a round's file."""
-    return json.dumps(asdict(found), indent=2) + "\n"
+    return json.dumps(asdict(round_), indent=2) + "\n"
 
 
 def empty_round(name: str, commitment: str, sealed: str, grids: Sequence[Grid]) -> Round:

@@ -117,11 +117,11 @@ def write_contest(
     return Grid(**values, network=network, source_fingerprint=fingerprint, places=tuple(places))
 
 
-def made_again(grid: Grid, found: Round) -> Iterator[Place]:
+def made_again(grid: Grid, round_: Round) -> Iterator[Place]:
     """The places of a contest, made again from the seed of a revealed round."""
     bench = Bench()
     for cell in places_of(grid):
-        place = DataSeed(place_seed(found.secret, found.name, grid.name, cell), Path("-"))
+        place = DataSeed(place_seed(round_.secret, round_.name, grid.name, cell), Path("-"))
         jobs = jobs_at(grid, cell, place.commitment, ENTRANT, grid.network, _entrant("end_to_end"))
         bench.data_seed = place
         yield _place(cell, jobs, bench, place.commitment)
@@ -141,19 +141,19 @@ def _place(cell: Cell, jobs: Sequence[Job], bench: Bench, commitment: str) -> Pl
     """A place with the hashes of what is handed out for its runs, one a repeat."""
     materials = [bench.material(job) for job in jobs]
     names, source = materials[0].benchmark.labels.names, materials[0].resolved.train.source
-    known: dict[str, str] = {}  # most tasks have one test set for all runs
+    digests: dict[str, str] = {}  # most tasks have one test set for all runs
     hashes: dict[str, list[str]] = {"test": [], "train": [], "validation": []}
     for material in materials:
         test = material.test
-        if test.content_hash not in known:
-            shown = material.resolved.test.source
-            known[test.content_hash] = part_digest(test.split, shown, test.shift)
-        hashes["test"].append(known[test.content_hash])
+        if test.content_hash not in digests:
+            images = material.resolved.test.source
+            digests[test.content_hash] = part_digest(test.split, images, test.shift)
+        hashes["test"].append(digests[test.content_hash])
         assert material.validation is not None  # only folders of splits have none
         for name, data in (("train", material.train), ("validation", material.validation())):
             hashes[name].append(part_digest(data.split, source, data.shift, names))
     examples = len(materials[0].test.split)
-    by_part = {name: tuple(found) for name, found in hashes.items()}
+    by_part = {name: tuple(each) for name, each in hashes.items()}
     return Place(cell.shift, cell.percent, commitment, examples, **by_part)
 
 
@@ -178,11 +178,11 @@ def part_digest(
     labels = None if names is None else [names[k] for k in split.labels.tolist()]
     columns = {name: column.tolist() for name, column in known_columns(split).items()}
     rows = image_digests(split, source, shift)
-    shown = (
+    images = (
         [row[k].tobytes().hex() if there else None for k, there in enumerate(full)]
         for row, full in zip(rows, (split.images != BLANK).tolist(), strict=True)
     )
-    return _digest(labels, columns, shown)
+    return _digest(labels, columns, images)
 
 
 def folder_digests(folder: Path) -> dict[str, str]:
@@ -227,8 +227,8 @@ def _digest(
 ) -> str:
     total = hashlib.sha256()
     for i, slots in enumerate(images):
-        shown = list(slots)
+        row_images = list(slots)
         metadata = {name: column[i] for name, column in columns.items()}
-        row = canonical_row([], "" if labels is None else labels[i], metadata, False, shown)
+        row = canonical_row([], "" if labels is None else labels[i], metadata, False, row_images)
         total.update(row + b"\n")
     return total.hexdigest()

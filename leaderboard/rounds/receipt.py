@@ -36,9 +36,9 @@ class Receipt(Open):
     revealed: Annotated[str, Is("a date, or empty", longest=30)] = ""
 
     @classmethod
-    def of(cls, found: Round, salt: str) -> Receipt:
+    def of(cls, round_: Round, salt: str) -> Receipt:
         """The receipt for the last entry of a round."""
-        return cls(found.name, found.entries, found.start, salt)
+        return cls(round_.name, round_.entries, round_.start, salt)
 
     def to_json(self) -> str:
         """The text of the file."""
@@ -57,23 +57,23 @@ def read_receipt(path: Path) -> Receipt:
     return replace(receipt, start=read_file(path).start)  # a copy of a round's file, maybe without entries
 
 
-def differences(found: Round, receipt: Receipt) -> Iterator[str]:
+def differences(round_: Round, receipt: Receipt) -> Iterator[str]:
     """What a round's file says otherwise than a receipt, each as the end of a sentence."""
-    if receipt.name != found.name:
+    if receipt.name != round_.name:
         yield f"it is of the round {receipt.name}"
         return
-    chained = (entry.link in ("", entry.linked(found.start)) for entry in receipt.entries[:1])
-    if receipt.start not in ("", found.start) or not all(chained):
+    chained = (entry.link in ("", entry.linked(round_.start)) for entry in receipt.entries[:1])
+    if receipt.start not in ("", round_.start) or not all(chained):
         yield "what was sealed was changed: commitment, contests or hashes of the data"
-    now = {entry.folder: entry for entry in found.entries}
+    now = {entry.folder: entry for entry in round_.entries}
     then = {entry.folder: entry for entry in receipt.entries}
     for folder, entry in then.items():
         if folder not in now:
             yield f"the entry '{entry.name}' was dropped"
         elif (now[folder].name, now[folder].by, now[folder].digest) != (entry.name, entry.by, entry.digest):
             yield f"the entry '{entry.name}' was altered"
-    kept = [folder for folder in now if folder in then]
-    for folder, other in zip([folder for folder in then if folder in now], kept, strict=True):
+    remaining = [folder for folder in now if folder in then]
+    for folder, other in zip([folder for folder in then if folder in now], remaining, strict=True):
         if folder != other:
             yield f"the entry '{then[folder].name}' was moved: '{now[other].name}' is in its place"
     last = max((k for k, folder in enumerate(now) if folder in then), default=-1)

@@ -42,11 +42,11 @@ _TOLERANCE = 1e-9
 _Heard = Callable[[str], None]
 
 
-def reveal(found: Round, seed: DataSeed, board: Path, date: str, submissions: Path | None = None) -> Round:
+def reveal(round_: Round, seed: DataSeed, board: Path, date: str, submissions: Path | None = None) -> Round:
     """Write a round's secret seed and the salts of its entries into its public file.
 
     Args:
-        found: the round.
+        round_: the round.
         seed: its secret seed.
         board: the board's file.
         date: of the reveal.
@@ -55,17 +55,17 @@ def reveal(found: Round, seed: DataSeed, board: Path, date: str, submissions: Pa
     Raises:
         UserError: it is another seed than the one that the round committed to, or a file cannot be written.
     """
-    if seed.commitment != found.commitment:
-        raise UserError(f"{seed.file} contains another seed than the round {found.name} committed to.")
-    for contest in found.board_contests("predictions"):
+    if seed.commitment != round_.commitment:
+        raise UserError(f"{seed.file} contains another seed than the round {round_.name} committed to.")
+    for contest in round_.board_contests("predictions"):
         for place in contest.places:
-            place_data_seed(seed, found.name, contest.base, place)
-    entries = found.entries
+            place_data_seed(seed, round_.name, contest.base, place)
+    entries = round_.entries
     if submissions is not None:
         salts = {entry.folder: _salt(entry, submissions) for entry in entries}
         entries = tuple(replace(entry, salt=entry.salt or salts[entry.folder]) for entry in entries)
-    opened = replace(found, entries=entries, secret=seed.secret, revealed=found.revealed or date)
-    if opened != found:
+    opened = replace(round_, entries=entries, secret=seed.secret, revealed=round_.revealed or date)
+    if opened != round_:
         write_round(opened, board)
     if submissions is not None:
         for entry in entries:
@@ -85,26 +85,26 @@ def _salt(entry: Taken, submissions: Path) -> str:
 
 def _publish(entry: Taken, submissions: Path) -> None:
     """Move an entry that was withheld to the accepted submissions."""
-    kept, place = withheld(submissions) / entry.folder, submissions / entry.folder
-    if not kept.is_dir() or place.exists():
+    hidden, place = withheld(submissions) / entry.folder, submissions / entry.folder
+    if not hidden.is_dir() or place.exists():
         return
     try:
         submissions.mkdir(parents=True, exist_ok=True)
-        shutil.move(kept, place)
+        shutil.move(hidden, place)
         (place / SALT).unlink(missing_ok=True)
     except OSError as error:
         raise UserError(f"--submissions: {place} cannot be written: {error.strerror}.") from error
 
 
 def score_entries(
-    found: Round, submissions: Path, limits: Limits, heard: _Heard | None = None
+    round_: Round, submissions: Path, limits: Limits, heard: _Heard | None = None
 ) -> Iterator[tuple[Taken, ScoreReport]]:
     """Score the entries of a revealed round that have no scores yet, and write these beside them.
 
     Yields:
         Each entry with the report on it.
     """
-    for entry in found.entries:
+    for entry in round_.entries:
         folder = submissions / entry.folder
         if (folder / SCORES).is_file():
             continue
@@ -113,7 +113,7 @@ def score_entries(
                 raise UserError(
                     f"Its files are neither in {folder} nor in {withheld(submissions)}; ask the entrant."
                 )
-            report = _scored(entry, found, folder, limits, heard)
+            report = _scored(entry, round_, folder, limits, heard)
         except UserError as error:
             report = ScoreReport(entry.name, (str(error),))
         if report.accepted:
@@ -121,10 +121,10 @@ def score_entries(
         yield entry, report
 
 
-def _scored(entry: Taken, found: Round, folder: Path, limits: Limits, heard: _Heard | None) -> ScoreReport:
+def _scored(entry: Taken, round_: Round, folder: Path, limits: Limits, heard: _Heard | None) -> ScoreReport:
     """The report on what lies in an entry's folder, which must be that entry and no other one."""
-    report = score(folder, (), limits, heard, rounds=(found,))
-    held = None if report.manifest is None else found.entry(report.manifest)
+    report = score(folder, (), limits, heard, rounds=(round_,))
+    held = None if report.manifest is None else round_.entry(report.manifest)
     if held not in (None, entry):
         raise UserError(f"{folder} contains another entry, '{held.name}'.")
     return report
@@ -150,50 +150,54 @@ class Finding:
         return f"{'wrong' if self.checked else 'not checked'}: {self.what}: {self.wrong}."
 
 
-def verify(found: Round, submissions: Path, limits: Limits, heard: _Heard | None = None) -> Iterator[Finding]:
+def verify(
+    round_: Round, submissions: Path, limits: Limits, heard: _Heard | None = None
+) -> Iterator[Finding]:
     """Check a revealed round with public files only: its own file and the accepted submissions.
 
     Raises:
         UserError: the round is not revealed yet.
     """
-    if not found.is_revealed:
-        raise UserError(f"The round {found.name} is not revealed yet, so its scores cannot be checked.")
-    same = commitment_of(found.secret) == found.commitment
+    if not round_.is_revealed:
+        raise UserError(f"The round {round_.name} is not revealed yet, so its scores cannot be checked.")
+    same = commitment_of(round_.secret) == round_.commitment
     yield Finding(
-        f"the seed of the round {found.name} is the one that it committed to", "" if same else "it is not"
+        f"the seed of the round {round_.name} is the one that it committed to", "" if same else "it is not"
     )
-    yield check_chain(found)
-    for grid in found.contests:
-        yield _data_again(grid, found)
-    if found.entries and not any((submissions / entry.folder).is_dir() for entry in found.entries):
+    yield check_chain(round_)
+    for grid in round_.contests:
+        yield _data_again(grid, round_)
+    if round_.entries and not any((submissions / entry.folder).is_dir() for entry in round_.entries):
         yield Finding(
-            f"{len(found.entries)} entries scored again",
+            f"{len(round_.entries)} entries scored again",
             f"{submissions} contains none of them; name the right folder with --submissions",
             checked=False,
         )
         return
-    for entry in found.entries:
-        yield _entry_again(entry, found, submissions, limits, heard)
-    taken = {entry.folder for entry in found.entries}
+    for entry in round_.entries:
+        yield _entry_again(entry, round_, submissions, limits, heard)
+    taken = {entry.folder for entry in round_.entries}
     for path in sorted(submissions.glob(f"*/{SCORES}")):
-        if path.parent.name not in taken and _round_of(path.parent) == found.name:
-            yield Finding(f"{path.parent.name}", f"has scores, but is not an entry of the round {found.name}")
+        if path.parent.name not in taken and _round_of(path.parent) == round_.name:
+            yield Finding(
+                f"{path.parent.name}", f"has scores, but is not an entry of the round {round_.name}"
+            )
 
 
-def check_chain(found: Round) -> Finding:
+def check_chain(round_: Round) -> Finding:
     """Whether the entries are as they came in, by their links."""
-    what = f"{len(found.entries)} entries form one chain from the sealing on"
-    for number, (entry, link) in enumerate(zip(found.entries, found.links(), strict=True), 1):
+    what = f"{len(round_.entries)} entries form one chain from the sealing on"
+    for number, (entry, link) in enumerate(zip(round_.entries, round_.links(), strict=True), 1):
         if entry.link != link:
             return Finding(
                 what,
                 f"entry {number}, '{entry.name}', does not follow from what is before it, so an entry was "
                 "altered, moved, added or dropped there",
             )
-    return Finding(f"{what}{f', whose last link is {entry.link}' if found.entries else ''}")
+    return Finding(f"{what}{f', whose last link is {entry.link}' if round_.entries else ''}")
 
 
-def check_receipt(found: Round, file: Path) -> Iterator[Finding]:
+def check_receipt(round_: Round, file: Path) -> Iterator[Finding]:
     """Check a round's entries against an entrant's receipt, or an earlier copy of the round's file.
 
     Raises:
@@ -201,27 +205,27 @@ def check_receipt(found: Round, file: Path) -> Iterator[Finding]:
     """
     receipt = read_receipt(file)
     what = (
-        f"{file}: its {len(receipt.entries)} entries are the first of the round {found.name}, in their order"
+        f"{file}: its {len(receipt.entries)} entries are the first of the round {round_.name}, in their order"
     )
-    wrong = list(differences(found, receipt))
+    wrong = list(differences(round_, receipt))
     yield from (Finding(f"{file}", why) for why in wrong)
     if not wrong:
         yield Finding(what)
 
 
-def _data_again(grid: Grid, found: Round) -> Finding:
+def _data_again(grid: Grid, round_: Round) -> Finding:
     what = f"{grid.name}: {len(grid.places)} places generated again from the seed"
     try:
         here = identity_here(grid)
         if here != (grid.version, grid.source_fingerprint):
-            said = f"{grid.benchmark} {grid.version} with the images {grid.source_fingerprint}"
+            published = f"{grid.benchmark} {grid.version} with the images {grid.source_fingerprint}"
             return Finding(
-                what, f"the round needs {said}; this installation has version {here[0]} and {here[1]}"
+                what, f"the round needs {published}; this installation has version {here[0]} and {here[1]}"
             )
         wrong = [
-            f"{said.shift} {said.percent:g} %"
-            for said, again in zip(_sorted(grid.places), _sorted(made_again(grid, found)), strict=True)
-            if said != again
+            f"{published.shift} {published.percent:g} %"
+            for published, again in zip(_sorted(grid.places), _sorted(made_again(grid, round_)), strict=True)
+            if published != again
         ]
     except UserError as error:
         return Finding(what, str(error).rstrip("."))
@@ -233,7 +237,7 @@ def _sorted(places: Iterator[Place] | tuple[Place, ...]) -> list[Place]:
 
 
 def _entry_again(
-    entry: Taken, found: Round, submissions: Path, limits: Limits, heard: _Heard | None
+    entry: Taken, round_: Round, submissions: Path, limits: Limits, heard: _Heard | None
 ) -> Finding:
     """Whether an entry is the one that was taken, and its scores follow from it."""
     what = f"{entry.name}: accepted before the reveal, scored again"
@@ -241,26 +245,26 @@ def _entry_again(
     if not folder.is_dir():
         return Finding(what, f"{submissions} does not contain its folder {entry.folder}", checked=False)
     try:
-        report = _scored(entry, found, folder, limits, heard)
+        report = _scored(entry, round_, folder, limits, heard)
     except UserError as error:
         return Finding(what, str(error).rstrip("."))
     if not report.accepted:
         return Finding(what, report.problems[0].rstrip("."))
     try:
-        said = numbers_in(folder / SCORES)
+        published = numbers_in(folder / SCORES)
     except (OSError, ValueError, KeyError, TypeError) as error:
         return Finding(what, f"{SCORES} cannot be read ({type(error).__name__})")
     again = {run.run: run.metrics for run in report.runs}
-    wrong = [run for run in said.keys() | again.keys() if not _alike(said.get(run), again.get(run))]
+    wrong = [run for run in published.keys() | again.keys() if not _alike(published.get(run), again.get(run))]
     return Finding(
         what, f"{len(wrong)} of {len(again)} runs have different scores in {SCORES}" if wrong else ""
     )
 
 
-def _alike(said: Mapping[str, float] | None, again: Mapping[str, float] | None) -> bool:
-    if said is None or again is None or said.keys() != again.keys():
+def _alike(published: Mapping[str, float] | None, again: Mapping[str, float] | None) -> bool:
+    if published is None or again is None or published.keys() != again.keys():
         return False
-    return all(abs(said[name] - again[name]) <= _TOLERANCE for name in said)
+    return all(abs(published[name] - again[name]) <= _TOLERANCE for name in published)
 
 
 def _round_of(folder: Path) -> str:
@@ -271,7 +275,7 @@ def _round_of(folder: Path) -> str:
         return ""
 
 
-def check_package(found: Round, package: Path) -> Iterator[Finding]:
+def check_package(round_: Round, package: Path) -> Iterator[Finding]:
     """Check an entrants' package against the hashes in the round's file; no seed is needed.
 
     Raises:
@@ -279,8 +283,8 @@ def check_package(found: Round, package: Path) -> Iterator[Finding]:
     """
     if not (package / ROUND_FILE).is_file():
         raise UserError(f"{package} is not the package of a sealed round: {ROUND_FILE} is missing.")
-    yield from check_receipt(found, package / ROUND_FILE)
-    for contest in found.board_contests("predictions"):
+    yield from check_receipt(round_, package / ROUND_FILE)
+    for contest in round_.board_contests("predictions"):
         yield _folders_again(contest, package / contest.base)
 
 

@@ -48,14 +48,14 @@ def chosen(
     Raises:
         UserError: there is no such contest.
     """
-    known = {contest.name: contest for contest in contests}
+    by_name = {contest.name: contest for contest in contests}
     for name in names:
-        if name not in known:
-            raise unknown("contest", name, known)
-    found = [known[name] for name in dict.fromkeys(names or known)]
+        if name not in by_name:
+            raise unknown("contest", name, by_name)
+    selected = [by_name[name] for name in dict.fromkeys(names or by_name)]
     if percents:
-        found = [replace(contest, percents=tuple(dict.fromkeys(percents))) for contest in found]
-    return found if repeats is None else [replace(contest, repeats=repeats) for contest in found]
+        selected = [replace(contest, percents=tuple(dict.fromkeys(percents))) for contest in selected]
+    return selected if repeats is None else [replace(contest, repeats=repeats) for contest in selected]
 
 
 @dataclass(frozen=True)
@@ -112,26 +112,26 @@ def seal(
                 heard(f"Making what entrants of {contest.name} get: {len(contest.cells)} folders.")
                 folder = made / contest.name
                 grids.append(write_contest(contest, folder, name, seed, bench, network))
-            found = empty_round(name, seed.commitment, date, grids)
-            (made / ROUND_FILE).write_text(to_json(found), encoding="utf-8")
+            round_ = empty_round(name, seed.commitment, date, grids)
+            (made / ROUND_FILE).write_text(to_json(round_), encoding="utf-8")
             with uninterrupted():  # both or neither
                 if out.exists():
                     out.rmdir()
                 shutil.move(made, out)
-                _publish(found, files)
+                _publish(round_, files)
     except BaseException as error:
         if drawn:
             files.seed.unlink(missing_ok=True)  # nothing that follows it was published
         if isinstance(error, OSError):
             raise UserError(f"--out: {out} cannot be written: {error.strerror}.") from error
         raise
-    return found
+    return round_
 
 
-def _publish(found: Round, files: Files) -> None:
+def _publish(round_: Round, files: Files) -> None:
     """Write the round's public file, or take back the entrants' folder."""
     try:
-        write_round(found, files.board)
+        write_round(round_, files.board)
     except BaseException:
         shutil.rmtree(files.out, ignore_errors=True)
         raise
@@ -143,7 +143,7 @@ def _check(name: str, contests: Sequence[Contest], files: Files) -> None:
         raise UserError(
             f"A round's name must be 1 to 30 lower-case letters, digits and inner dashes; got {quoted(name)}."
         )
-    if name in {known.name for known in read_rounds(board)}:
+    if name in {other.name for other in read_rounds(board)}:
         raise UserError(
             f"The sealed round '{name}' already exists in {folder_of(board)}; choose another name."
         )

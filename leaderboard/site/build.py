@@ -137,19 +137,19 @@ def _number(value: float | None, metric: str) -> str:
 def _build(board: Board, out: Path, pictures: bool, workers: int) -> int:
     page = _Pages(board, out).write
     shutil.copytree(_HERE / "static", out / "static")
-    shown = [contest for contest in board.contests if board.of(contest)]
+    with_entries = [contest for contest in board.contests if board.of(contest)]
     takeaway.write_areas(board, out / "data/tables")
     (out / "data/nsl-bench.bib").write_text(takeaway.bibtex(board), encoding="utf-8")
     page(
         "index.html",
         "index.html",
         rows=overview_rows(board),
-        contests=shown,
+        contests=with_entries,
         pictures=list(_critical_differences(board, out / "pictures")),
     )
     folder = out / "data/curves"
     drawn: list[Curve | Front] = []
-    for contest in shown:
+    for contest in with_entries:
         curves = list(_curves(board, contest, folder))
         tracks = [_track(board, contest, track, folder) for track in board.tracks(contest)]
         charts = [*curves, *(track["chart"] for track in tracks if track["chart"])]
@@ -170,11 +170,13 @@ def _build(board: Board, out: Path, pictures: bool, workers: int) -> int:
             paper=paper("ffnsl2023"),
         )
     page("run.html", "run.html")
-    page("about.html", "about.html", contests=shown, paper=paper("ffnsl2023"))
+    page("about.html", "about.html", contests=with_entries, paper=paper("ffnsl2023"))
     rest = [*range(len(board.entries)), *drawn]
-    chunks = [[contest] for contest in shown] + [rest[k : k + _CHUNK] for k in range(0, len(rest), _CHUNK)]
-    said = likenesses(board, workers)
-    for _ in spread(_write, (board, out, said), chunks, workers if len(chunks) > _FEW else 1):
+    chunks = [[contest] for contest in with_entries] + [
+        rest[k : k + _CHUNK] for k in range(0, len(rest), _CHUNK)
+    ]
+    likeness_of = likenesses(board, workers)
+    for _ in spread(_write, (board, out, likeness_of), chunks, workers if len(chunks) > _FEW else 1):
         pass
     return sum(path.is_file() for path in out.rglob("*"))
 
@@ -203,7 +205,7 @@ def _write(
     shared: tuple[Board, Path, Mapping[str, Likeness]], work: Sequence[Contest | int | Curve | Front]
 ) -> None:
     """Tables of contests, pages and runs of entries (given by their place), and the pictures of charts."""
-    board, out, said = shared
+    board, out, likeness_of = shared
     pages = _Pages(board, out)
     for item in work:
         if isinstance(item, Curve | Front):
@@ -212,7 +214,7 @@ def _write(
             takeaway.write_tables(board, item, out / "data/tables")
             write_test(item, out / f"data/test/{item.name}.js")
         else:
-            _write_entry(pages, board.entries[item], said[board.entries[item].slug])
+            _write_entry(pages, board.entries[item], likeness_of[board.entries[item].slug])
 
 
 def _write_entry(pages: _Pages, entry: Entry, likeness: Likeness) -> None:
@@ -333,8 +335,8 @@ def _slots(board: Board) -> dict[str, int]:
         for e in board.entries
         if e.track != "symbolic"
     }
-    found = line_slots(lines.values())
-    return {name: found[line] for name, line in lines.items()}
+    slots = line_slots(lines.values())
+    return {name: slots[line] for name, line in lines.items()}
 
 
 def _published(

@@ -74,8 +74,8 @@ def write_pictures(contest: Contest, folder: Path) -> list[Picture]:
 def _example(split: Any, row: int, source: Any, shift: Any) -> npt.NDArray[np.uint8]:
     """The images of one example as one picture, uint8 [height, width, 3]; square where slots make a grid."""
     indices = split.images[row]
-    shown = np.flatnonzero(indices != BLANK)
-    wanted = indices[shown].astype(np.int64)
+    filled = np.flatnonzero(indices != BLANK)
+    wanted = indices[filled].astype(np.int64)
     images = (
         shift.render(source, split.pool, wanted)
         if shift
@@ -85,7 +85,7 @@ def _example(split: Any, row: int, source: Any, shift: Any) -> npt.NDArray[np.ui
     side = round(n**0.5)
     columns = side if side * side == n and n > 4 else n
     cells = np.full((n, *images.shape[1:3], 3), _BLANK, np.uint8)
-    cells[shown] = images
+    cells[filled] = images
     return np.asarray(sheet(cells, columns, 2, _BLANK))
 
 

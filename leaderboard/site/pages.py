@@ -80,12 +80,12 @@ def _over_all(board: Board, entry: Entry, each: Sequence[OverviewRow]) -> Overvi
     open_to_it = board.open_to(entry.track, entry.manifest.round)
     areas: dict[str, Area | None] = {}
     for metric in AREAS:
-        known = [row.areas[metric] for row in each]
-        found = [area for area in known if area is not None]
+        each_area = [row.areas[metric] for row in each]
+        defined = [area for area in each_area if area is not None]
         areas[metric] = None
-        if len(found) == len(open_to_it):
-            error = float(np.sqrt(sum(area.std_err**2 for area in found)) / len(found))
-            areas[metric] = Area(float(np.mean([area.mean for area in found])), error)
+        if len(defined) == len(open_to_it):
+            error = float(np.sqrt(sum(area.std_err**2 for area in defined)) / len(defined))
+            areas[metric] = Area(float(np.mean([area.mean for area in defined])), error)
     ranks = [row.rank for row in each if row.rank is not None]
     return OverviewRow(
         entry,
@@ -212,10 +212,12 @@ def _points(
         means = {}
         for metric in metrics:
             column = mine[:, NAMES.index(metric)]
-            known = column[~np.isnan(column)]
-            if len(known):
-                error = float(known.std(ddof=1) / np.sqrt(len(known))) if len(known) > 1 else float("nan")
-                means[metric] = (float(known.mean()), error)
+            numbers = column[~np.isnan(column)]
+            if len(numbers):
+                error = (
+                    float(numbers.std(ddof=1) / np.sqrt(len(numbers))) if len(numbers) > 1 else float("nan")
+                )
+                means[metric] = (float(numbers.mean()), error)
         yield Point(shift, percent, means, [(c.repeat, run, failed[place[c]]) for c, run in members])
 
 
@@ -238,17 +240,17 @@ def _merged(
     columns: Sequence[tuple[float, dict[tuple[str, ...], list[tuple[Cell, dict[str, Any]]]]]],
 ) -> list[Hypotheses]:
     """Neighbouring percentages in one where every repeat of both learned the same hypotheses."""
-    found: list[Hypotheses] = []
+    merged: list[Hypotheses] = []
     before: dict[tuple[str, ...], list[int]] = {}
     for percent, learned in columns:
         now = {rules: [cell.repeat for cell, _ in members] for rules, members in learned.items()}
         if now == before:
-            found[-1] = replace(found[-1], percents=(*found[-1].percents, percent))
+            merged[-1] = replace(merged[-1], percents=(*merged[-1].percents, percent))
         else:
             distinct = [_distinct(rules, members) for rules, members in learned.items()]
-            found.append(Hypotheses((percent,), distinct))
+            merged.append(Hypotheses((percent,), distinct))
         before = now
-    return found
+    return merged
 
 
 def _distinct(rules: tuple[str, ...], members: Sequence[tuple[Cell, dict[str, Any]]]) -> dict[str, Any]:

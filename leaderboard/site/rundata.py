@@ -84,11 +84,11 @@ def write_test(contest: Contest, path: Path) -> None:
 def _shown(contest: Contest, number: int) -> dict[str, Any]:
     task, split = _test(contest.tested, contest.seed, number)
     names = task.concept_space.concepts
-    shown = [" ".join("·" if c < 0 else names[c] for c in row) for row in split.concepts.tolist()]
+    texts = [" ".join("·" if c < 0 else names[c] for c in row) for row in split.concepts.tolist()]
     for name, column in split.metadata.items():
-        shown = [f"{text}, {name} {value}" for text, value in zip(shown, column.tolist(), strict=True)]
+        texts = [f"{text}, {name} {value}" for text, value in zip(texts, column.tolist(), strict=True)]
     codes = np.array(list(LETTERS))[split.labels]
-    return {"labels": "".join(codes), "shown": [text[:_SHOWN] for text in shown]}
+    return {"labels": "".join(codes), "shown": [text[:_SHOWN] for text in texts]}
 
 
 def write_runs(folder: Path, records: Sequence[tuple[Contest, Sequence[dict[str, Any]]]], out: Path) -> None:

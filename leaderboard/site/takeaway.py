@@ -66,13 +66,13 @@ def write_areas(board: Board, folder: Path) -> None:
                 if failures := entry.failures(contest):
                     about["failed runs"] = failures
                 areas = {metric: board.area(entry, contest, metric) for metric in board.areas_of(contest)}
-                known = {metric: area for metric, area in areas.items() if area is not None}
+                defined = {metric: area for metric, area in areas.items() if area is not None}
                 numbers: dict[str, object] = {}
-                for metric, area in known.items():
+                for metric, area in defined.items():
                     numbers |= {metric: area.mean, f"{metric}_std_err": area.std_err}
                 rows.append({**about, **numbers})
                 cells.append(
-                    {**about, **{METRICS[m].title: cell(a.mean, a.std_err, m) for m, a in known.items()}}
+                    {**about, **{METRICS[m].title: cell(a.mean, a.std_err, m) for m, a in defined.items()}}
                 )
     folder.mkdir(parents=True, exist_ok=True)
     table = pd.DataFrame(cells).fillna("")

@@ -92,7 +92,7 @@ def seal(
     from nsl_bench.leaderboard.rounds.seal import seal as sealed
 
     contests = chosen(read_contests(board), names, percents, repeats)
-    found = sealed(
+    round_ = sealed(
         name,
         contests,
         Files(board, seed_file, out),
@@ -103,7 +103,7 @@ def seal(
     )
     runs = sum(len(contest.cells) for contest in contests)
     click.echo(f"The round {name} is sealed: {len(contests)} contests, {runs} runs.")
-    click.echo(f"Publish {folder_of(board) / name}.json (commitment {found.commitment[:12]}...) and {out}.")
+    click.echo(f"Publish {folder_of(board) / name}.json (commitment {round_.commitment[:12]}...) and {out}.")
     reveals = line("leaderboard", "reveal", name, **{"data-seed-file": seed_file}, board=board)
     click.echo(f"Keep {seed_file} secret until you reveal the round with: {reveals}")
 
@@ -142,15 +142,15 @@ def enter(package: Path, out: Path, learner: str | None, **words: Any) -> None:
     click.echo(f"The submission of {manifest.name} to the round {manifest.round} is in {out}.")
 
 
-def _seed(found: Round, given: DataSeed | None, file: Path) -> DataSeed:
+def _seed(round_: Round, given: DataSeed | None, file: Path) -> DataSeed:
     """The seed of a round: the given one, or the revealed one."""
     from nsl_bench.sandbox.sealing import DataSeed
 
     if given is not None:
         return given
-    if not found.is_revealed:
-        raise UserError(f"The round {found.name} is not revealed yet; give its seed with --data-seed-file.")
-    return DataSeed(found.secret, file)
+    if not round_.is_revealed:
+        raise UserError(f"The round {round_.name} is not revealed yet; give its seed with --data-seed-file.")
+    return DataSeed(round_.secret, file)
 
 
 @click.command(
@@ -189,24 +189,24 @@ def run_entry(round_name: str, out: Path, board: Path, **options: Any) -> int:
     from nsl_bench.sandbox.host import about
     from nsl_bench.sandbox.sealing import check_limits
 
-    found = read_round(round_name, board)
+    round_ = read_round(round_name, board)
     command, spec = options.pop("learner_command"), options.pop("learner")
     if (command is None) == (spec is None):
         raise UserError("Name the learner with --learner or --learner-command.")
     given: DataSeed | None = options.pop("data_seed")
-    seed = _seed(found, given, folder_of(board) / f"{round_name}.json")
+    seed = _seed(round_, given, folder_of(board) / f"{round_name}.json")
     accept = options.pop("accept")
     secret = [path for path in (out, given and given.file, accept, ACCEPTED) if path]
     limits = check_limits(limits_of(options, secret))
     network, symbolic = options.pop("network"), options.pop("track") == "symbolic"
     learner = Learner(spec or spec_of(command), network, symbolic, options.pop("names"))
-    if accept is not None and found.is_revealed:
+    if accept is not None and round_.is_revealed:
         raise UserError(f"The round {round_name} is already revealed and takes no more entries.")
     if len({value is None for value in (accept, options["name"], options["licence"])}) > 1:
         raise UserError("--accept, --name and --licence must be given together.")
     store = Store(out)
     tally = run_learner(
-        found,
+        round_,
         learner,
         seed,
         store,
@@ -219,10 +219,10 @@ def run_entry(round_name: str, out: Path, board: Path, **options: Any) -> int:
     if accept is None:
         return tally.exit_code
     words = {**options, "learner": learner.spec, "date": today()}
-    return _take(found, store, accept, board, words)
+    return _take(round_, store, accept, board, words)
 
 
-def _take(found: Round, store: Any, accept: Path, board: Path, words: dict[str, Any]) -> int:
+def _take(round_: Round, store: Any, accept: Path, board: Path, words: dict[str, Any]) -> int:
     """Make a submission of a learner's runs and take it; 1 if it cannot be taken."""
     from nsl_bench.leaderboard.accepted import said_of, take, with_name
     from nsl_bench.leaderboard.score_report import comment
@@ -231,8 +231,8 @@ def _take(found: Round, store: Any, accept: Path, board: Path, words: dict[str, 
 
     with tempfile.TemporaryDirectory(prefix="nsl-bench-") as beside:
         out = Path(beside, "submission")
-        write_submission(store, out, found.board_contests("code"), **words)
-        report = score(out, (), heard=Progress(), rounds=(found,), by="code")
+        write_submission(store, out, round_.board_contests("code"), **words)
+        report = score(out, (), heard=Progress(), rounds=(round_,), by="code")
         if report.accepted:
             report = with_name(report, accept)
         click.echo(comment(report), nl=False)
@@ -261,12 +261,12 @@ def reveal(name: str, data_seed: DataSeed | None, submissions: Path, board: Path
     from nsl_bench.leaderboard.rounds.reveal import score_entries
     from nsl_bench.leaderboard.safe_files import LIMITS
 
-    found = read_round(name, board)
-    seed = _seed(found, data_seed, folder_of(board) / f"{name}.json")
-    found = revealed(found, seed, board, today(), submissions)
-    click.echo(f"The round {name} is revealed: {len(found.entries)} entries.")
+    round_ = read_round(name, board)
+    seed = _seed(round_, data_seed, folder_of(board) / f"{name}.json")
+    round_ = revealed(round_, seed, board, today(), submissions)
+    click.echo(f"The round {name} is revealed: {len(round_.entries)} entries.")
     failed = 0
-    for entry, report in score_entries(found, submissions, LIMITS, Progress()):
+    for entry, report in score_entries(round_, submissions, LIMITS, Progress()):
         failed += not report.accepted
         what = f"{len(report.runs)} runs scored" if report.accepted else f"not scored: {report.problems[0]}"
         click.echo(f"{entry.name} ({entry.by}): {what}")
@@ -313,14 +313,14 @@ def verify_round(
     from nsl_bench.leaderboard.rounds.reveal import check_chain, check_package, check_receipt, verify
     from nsl_bench.leaderboard.safe_files import LIMITS
 
-    found = read_round(name, board)
-    checks = [check_receipt(found, receipt) for receipt in receipts]
+    round_ = read_round(name, board)
+    checks = [check_receipt(round_, receipt) for receipt in receipts]
     if package is not None:
-        checks.append(check_package(found, package))
-    if found.is_revealed or not checks:
-        checks.append(verify(found, submissions, LIMITS, Progress()))
+        checks.append(check_package(round_, package))
+    if round_.is_revealed or not checks:
+        checks.append(verify(round_, submissions, LIMITS, Progress()))
     elif receipts:
-        checks.append(iter([check_chain(found)]))
+        checks.append(iter([check_chain(round_)]))
     wrong = 0
     for finding in itertools.chain(*checks):
         wrong += bool(finding.wrong)
@@ -382,7 +382,7 @@ def rerun(
     limits = limits_of(options, [submission, ACCEPTED])
     if limits is None:
         raise UserError("Submitted learners run only in the sandbox; leave out --isolation none.")
-    found = again(
+    result = again(
         submission,
         read_contests(board),
         read_rounds(board),
@@ -392,6 +392,6 @@ def rerun(
         learner=learner,
         heard=Progress(),
     )
-    write_again(found, submission)
-    click.echo(f"{'Verified' if found.same else 'Not verified'}: {found.told()}.")
-    return 0 if found.same else 1
+    write_again(result, submission)
+    click.echo(f"{'Verified' if result.same else 'Not verified'}: {result.told()}.")
+    return 0 if result.same else 1

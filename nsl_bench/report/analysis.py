@@ -80,8 +80,8 @@ def _subjects(rules: tuple[str, ...]) -> frozenset[str]:
 
 def subjects(results: Runs) -> frozenset[str]:
     """The predicates that some run's hypothesis has a rule about."""
-    found = [record.hypothesis for record in results.latest().values() if record.hypothesis]
-    return frozenset().union(*(_subjects(tuple(h.rules)) for h in found if h.language == "asp"))
+    hypotheses = [record.hypothesis for record in results.latest().values() if record.hypothesis]
+    return frozenset().union(*(_subjects(tuple(h.rules)) for h in hypotheses if h.language == "asp"))
 
 
 def _frame(results: Runs, columns: Mapping[str, Any]) -> pd.DataFrame:
@@ -108,8 +108,12 @@ def rule_shares(results: Runs, predicates: Sequence[str]) -> pd.DataFrame:
 
     def value(predicate: str) -> Any:
         def of(record: Record) -> float:
-            found = record.hypothesis
-            return float(holds(found.rules, predicate)) if found and found.language == "asp" else np.nan
+            hypothesis = record.hypothesis
+            return (
+                float(holds(hypothesis.rules, predicate))
+                if hypothesis and hypothesis.language == "asp"
+                else np.nan
+            )
 
         return of
 
@@ -156,15 +160,19 @@ def frequent_shares(shares: pd.DataFrame, most: int = 8) -> pd.DataFrame:
     pieces = []
     for place, group in sorted_rows(shares, by).groupby(by, sort=False):
         wide = group.pivot(index="percent", columns="concept", values="share").fillna(0.0)
-        kept = wide.mean().sort_values(ascending=False, kind="stable").index[:most]
+        most_frequent = wide.mean().sort_values(ascending=False, kind="stable").index[:most]
         entropy = -(wide * np.log2(wide.where(wide > 0, 1.0))).sum(axis=1)
-        table = wide[kept].assign(others=1 - wide[kept].sum(axis=1), entropy=entropy).reset_index()
+        table = (
+            wide[most_frequent]
+            .assign(others=1 - wide[most_frequent].sum(axis=1), entropy=entropy)
+            .reset_index()
+        )
         for k, (name, value) in enumerate(zip(by, place, strict=True)):
             table.insert(k, name, str(value))
         pieces.append(table)
-    found = pd.concat(pieces, ignore_index=True)
+    result = pd.concat(pieces, ignore_index=True)
     last = ["others", "entropy"]
-    return found[[*(c for c in found.columns if c not in last), *last]]
+    return result[[*(c for c in result.columns if c not in last), *last]]
 
 
 def error_shares(results: Runs) -> pd.DataFrame:

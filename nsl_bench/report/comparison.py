@@ -71,6 +71,6 @@ def paired(first: pd.DataFrame, second: pd.DataFrame, metric: str, level: float 
             }
         )
     table = pd.DataFrame(rows)
-    known = table["p_value"].notna()
-    table.loc[known, "p_value"] = holm(table.loc[known, "p_value"].to_numpy(np.float64))
+    tested = table["p_value"].notna()
+    table.loc[tested, "p_value"] = holm(table.loc[tested, "p_value"].to_numpy(np.float64))
     return sorted_rows(table, by)

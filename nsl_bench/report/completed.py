@@ -66,14 +66,14 @@ def completed(runs: Runs, metrics: Sequence[str]) -> pd.DataFrame:
         if record is None or not frame.loc[[row], missing].isna().to_numpy().any():
             continue
         try:
-            found = {
+            values = {
                 name: value
                 for answers in _answers(record, runs.predictions(key))
                 for name, value in compute(wanted, answers).items()
             }
         except UserError:  # predictions that were not kept, or a task that is not here
             continue
-        for name, value in found.items():
+        for name, value in values.items():
             frame.loc[row, name] = value
     return frame
 
@@ -146,16 +146,16 @@ def _answers(record: Record, stored: pd.DataFrame) -> list[Answers]:
     names = _labels(record.job.tested)
     codes = {**_CODES, **{name: k for k, name in enumerate(names)}}
     columns = [f"p_{name}" for name in names]
-    kept = list(stored["evaluation"].unique())
-    last = "framework" if "framework" in kept else "hypothesis"
+    evaluations = list(stored["evaluation"].unique())
+    last = "framework" if "framework" in evaluations else "hypothesis"
     own = record.hypothesis if "atoms" in record.metrics else None
-    found = []
-    for evaluation in kept:
+    answers = []
+    for evaluation in evaluations:
         part = stored[stored["evaluation"] == evaluation]
         given = None
         if set(columns) <= set(part) and part[columns].notna().to_numpy().all():
             given = part[columns].to_numpy(np.float64)
-        found.append(
+        answers.append(
             Answers(
                 part["label"].map(codes).to_numpy(np.int64),
                 part["predicted"].map(codes).to_numpy(np.int16),
@@ -168,4 +168,4 @@ def _answers(record: Record, stored: pd.DataFrame) -> list[Answers]:
                 **_sequences(part),
             )
         )
-    return found
+    return answers

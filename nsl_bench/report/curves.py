@@ -154,8 +154,8 @@ def slots_of(table: pd.DataFrame, runs: pd.DataFrame) -> dict[Line, int]:
     """The style of each line of a table of runs, by the learners' specs, whatever names are shown."""
     specs: Mapping[str, str] = runs.attrs.get(SPECS, {})
     lines = {line: (specs.get(line[0], line[0]), *line) for line in _lines(table)}
-    found = line_slots(lines.values())
-    return {line: found[spelt] for line, spelt in lines.items()}
+    slots = line_slots(lines.values())
+    return {line: slots[spelt] for line, spelt in lines.items()}
 
 
 def _labels(table: pd.DataFrame) -> dict[Line, str]:

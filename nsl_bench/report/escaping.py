@@ -26,9 +26,9 @@ _TEX = {
 
 def _markdown(text: str) -> str:
     # Without "<" no ">" ends a tag; at the start it would quote.
-    shown = re.sub(r"^>", "&gt;", text.replace("&", "&amp;").replace("<", "&lt;"))
-    shown = re.sub(r"([\\`*\[\]|$~])", r"\\\1", shown)
-    return re.sub(r"(?<!\w)_|_(?!\w)", r"\\_", shown)  # those inside words mark nothing
+    result = re.sub(r"^>", "&gt;", text.replace("&", "&amp;").replace("<", "&lt;"))
+    result = re.sub(r"([\\`*\[\]|$~])", r"\\\1", result)
+    return re.sub(r"(?<!\w)_|_(?!\w)", r"\\_", result)  # those inside words mark nothing
 
 
 def _csv(text: str) -> str:

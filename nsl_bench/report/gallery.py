@@ -65,10 +65,10 @@ def contact_sheet(
 def concepts_sheet(source: ImageSource, images: int = 3, columns: int = 12) -> Image.Image:
     """Every concept of a source with its name and some of its images."""
     labels = source.labels("network")
-    shown = [np.flatnonzero(labels == k)[:images] for k in range(len(source.concept_space))]
+    examples = [np.flatnonzero(labels == k)[:images] for k in range(len(source.concept_space))]
     blocks = [
         (concept, source.render("network", rows, source.variants[0]))
-        for concept, rows in zip(source.concept_space.concepts, shown, strict=True)
+        for concept, rows in zip(source.concept_space.concepts, examples, strict=True)
         if len(rows)
     ]
     return _captioned(blocks, images, max(1, columns // images))
@@ -110,7 +110,7 @@ def _each(
 
 def _others(benchmark: Benchmark, source: ImageSource) -> Mapping[str, tuple[str, ...]]:
     """The other shifts that fit a source without an option, or that have examples, with specs of each."""
-    found: dict[str, tuple[str, ...]] = {}
+    specs_of: dict[str, tuple[str, ...]] = {}
     for name in registry.names("shift"):
         make = registry.factory("shift", name)
         options = inspect.signature(make).parameters
@@ -123,8 +123,8 @@ def _others(benchmark: Benchmark, source: ImageSource) -> Mapping[str, tuple[str
             for spec in specs:
                 resolve(spec, benchmark, source)
             if specs:
-                found[name] = specs
-    return found
+                specs_of[name] = specs
+    return specs_of
 
 
 def severities(benchmark: Benchmark, source: ImageSource) -> Mapping[str, tuple[str, ...]]:

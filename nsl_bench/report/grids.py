@@ -67,14 +67,14 @@ def draw_grids(
                 for (learner, network, track), part in mine.groupby(["learner", "network", "track"])
                 if _is_grid(part)
             }
-            shown = [metric for metric in metrics if metric in mine and mine[metric].notna().any()]
-            if lines and shown:
+            present = [metric for metric in metrics if metric in mine and mine[metric].notna().any()]
+            if lines and present:
                 about = dict(zip(SETTING, setting, strict=True)) if isinstance(setting, tuple) else {}
                 task = " -> ".join(
                     name for name in map(str, (about.get("benchmark"), about.get("test_task"))) if name
                 )
                 title = f"{task} ({about.get('size')}): {train} -> {test}"
-                written.append(_draw(lines, shown, folder / file_name(f"grid-{title}", format), title))
+                written.append(_draw(lines, present, folder / file_name(f"grid-{title}", format), title))
     return written
 
 

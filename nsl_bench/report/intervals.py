@@ -53,10 +53,10 @@ def intervals(results: Runs) -> pd.DataFrame:
     records = results.latest()
     rows = []
     for place, group in (with_standard(runs) if len(runs) else runs).groupby(_LINE, sort=True):
-        found = _row(results, records, group)
-        if found is not None:
+        row = _row(results, records, group)
+        if row is not None:
             about = dict(zip(_LINE, place, strict=True)) if isinstance(place, tuple) else {}
-            rows.append({**{name: about[name] for name in _SHOWN}, **found})
+            rows.append({**{name: about[name] for name in _SHOWN}, **row})
     if not rows:
         raise UserError(f"{results.folder} contains no runs with predictions.")
     table = sorted_rows(pd.DataFrame(rows), list(_SHOWN))
@@ -76,26 +76,26 @@ def _row(results: Runs, records: dict[str, Record], group: pd.DataFrame) -> dict
     scores = [_scores(results, by_place[place]) for place in places]
     job = records[by_place[places[0]]].job
     task = _task(job.tested)
-    known = [np.array(one, np.float64) for one in scores if one is not None]
-    if len(known) < len(scores) or (not task.own_tests and len(set(map(len, known))) > 1):
+    arrays = [np.array(one, np.float64) for one in scores if one is not None]
+    if len(arrays) < len(scores) or (not task.own_tests and len(set(map(len, arrays))) > 1):
         return None
     used = [k for k, values in enumerate(axes) if len(values) > 1 or k == 0]
-    table = padded(known, np.nan).reshape(*(len(axes[k]) for k in used), -1)
+    table = padded(arrays, np.nan).reshape(*(len(axes[k]) for k in used), -1)
     tests = tuple(axes[0]) if task.own_tests else (axes[0][0],)
     images = None
     if job.track != "symbolic" and not job.sealed:
         images = _images(job.tested, job.source, job.seed, job.splits, tests)
         if images is not None and task.sequential:
             images = _of_sequences(task, job, images)
-    found = interval(
+    result = interval(
         table,
         factors=[list(_AXES.values())[k] for k in used],
         images=images,
         shared_test=not task.own_tests,
         bounds=(0.0, 1.0),
     )
-    numbers = {"accuracy": found.mean, "low": found.low, "high": found.high, "std_err": found.std_err}
-    return {**numbers, "runs": len(places), **found.components}
+    numbers = {"accuracy": result.mean, "low": result.low, "high": result.high, "std_err": result.std_err}
+    return {**numbers, "runs": len(places), **result.components}
 
 
 def _of_sequences(task: Benchmark, job: Job, images: npt.NDArray[np.int32]) -> npt.NDArray[np.int32] | None:
@@ -113,10 +113,10 @@ def _scores(results: Runs, key: str) -> list[float] | None:
     except UserError:
         return None
     framework = frame[frame["evaluation"] == "framework"]
-    shown = framework if len(framework) else frame
-    right: list[float] = (shown["predicted"] == shown["label"]).astype(float).tolist()
-    if "step" in shown:  # whole sequences are resampled
-        right = mean_of(shown["step"].to_numpy(np.int64), np.array(right)).tolist()
+    rows = framework if len(framework) else frame
+    right: list[float] = (rows["predicted"] == rows["label"]).astype(float).tolist()
+    if "step" in rows:  # whole sequences are resampled
+        right = mean_of(rows["step"].to_numpy(np.int64), np.array(right)).tolist()
     return right
 
 
@@ -150,5 +150,5 @@ def _images(
         make_split(task, pool, "test", size, repeat, seed=seed, splits=folder).images for repeat in repeats
     ]
     images = padded(tests, -1) if task.own_tests else tests[0]
-    shown = images[images >= 0]
-    return images if len(shown) >= _REUSED * len(np.unique(shown)) else None
+    filled = images[images >= 0]
+    return images if len(filled) >= _REUSED * len(np.unique(filled)) else None

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 __all__ = ["draw_histograms", "frame", "markdown"]
 
 
-def frame(found: Mapping[tuple[str, str], Figures]) -> pd.DataFrame:
+def frame(by_network: Mapping[tuple[str, str], Figures]) -> pd.DataFrame:
     """A row a network and shift, from figures by (network, shift)."""
     import pandas as pd
 
     rows = []
-    for (network, shift), figures in found.items():
+    for (network, shift), figures in by_network.items():
         row: dict[str, object] = {"network": network, "images": shift, "n": figures.images}
         row |= {
             "accuracy": figures.accuracy,
@@ -34,21 +34,21 @@ def frame(found: Mapping[tuple[str, str], Figures]) -> pd.DataFrame:
 
 def markdown(table: pd.DataFrame) -> str:
     """The table for people: four digits for accuracies, shares in per cent."""
-    shown = table.copy()
+    cells = table.copy()
     for name in ("accuracy", "calibration error", "mean confidence"):
-        shown[name] = [f"{value:.4f}" for value in table[name]]
+        cells[name] = [f"{value:.4f}" for value in table[name]]
     for name in BINS:
-        shown[name] = [f"{value:.1%}" for value in table[name]]
-    return str(escaped(shown, "markdown").to_markdown(index=False, tablefmt="github", disable_numparse=True))
+        cells[name] = [f"{value:.1%}" for value in table[name]]
+    return str(escaped(cells, "markdown").to_markdown(index=False, tablefmt="github", disable_numparse=True))
 
 
-def draw_histograms(found: Mapping[tuple[str, str], Figures], path: Path) -> None:
+def draw_histograms(by_network: Mapping[tuple[str, str], Figures], path: Path) -> None:
     """A PNG with the histogram of confidence of each network, a panel a shift.
 
     Networks differ in colour and in hatching; a panel's legend gives their accuracies.
     """
-    networks = list(dict.fromkeys(network for network, _ in found))
-    shifts = list(dict.fromkeys(shift for _, shift in found))
+    networks = list(dict.fromkeys(network for network, _ in by_network))
+    shifts = list(dict.fromkeys(shift for _, shift in by_network))
     width = 0.8 / len(networks)
     figure, axes = subplots(
         1,
@@ -58,7 +58,7 @@ def draw_histograms(found: Mapping[tuple[str, str], Figures], path: Path) -> Non
     )
     for axis, shift in zip(axes[0], shifts, strict=True):
         for i, network in enumerate(networks):
-            figures = found[network, shift]
+            figures = by_network[network, shift]
             axis.bar(
                 [k + (i - (len(networks) - 1) / 2) * width for k in range(len(BINS))],
                 figures.histogram,

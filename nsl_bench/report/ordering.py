@@ -84,9 +84,9 @@ def _place(name: str, named: bool) -> tuple[object, ...]:
 def _options(name: str) -> tuple[tuple[str | float, ...], ...]:
     """The values of a task's options, in the order of its parameters, with defaults."""
     spec = registry.Spec.parse(name)
-    known = registry.options(registry.factory("benchmark", spec.name.partition("@")[0]))
+    parameters = registry.options(registry.factory("benchmark", spec.name.partition("@")[0]))
     given = {
-        **{p.name: p.default for p in known},
-        **dict(zip((p.name for p in known), spec.args, strict=False)),
+        **{p.name: p.default for p in parameters},
+        **dict(zip((p.name for p in parameters), spec.args, strict=False)),
     }
     return tuple(natural(str(value)) for value in {**given, **spec.kwargs}.values())

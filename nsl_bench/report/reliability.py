@@ -64,22 +64,22 @@ def draw_reliability(results: Runs, folder: Path) -> list[Path]:
         labels = own["label"].map({name.removeprefix("p_"): k for k, name in enumerate(names)})
         counts = reliability(own[names].to_numpy(np.float64), labels.to_numpy(np.int64), _BINS)
         for shift in _shifts(results, job):
-            known = panels[(_setting(job), shift)][job.percent]
+            by_label = panels[(_setting(job), shift)][job.percent]
             label = f"{job.learner} ({short[job.network] if job.network else job.track})"
             line_of[label] = (job.learner, str(job.network), job.track)
-            if label in known:
-                count, confidence, right = known[label]
+            if label in by_label:
+                count, confidence, right = by_label[label]
                 counts_here = (count + counts[0], confidence + counts[1], right + counts[2])
             else:
                 counts_here = counts
-            known[label] = counts_here
+            by_label[label] = counts_here
     folder.mkdir(parents=True, exist_ok=True)
-    found = line_slots(line_of.values())
-    slots = {label: found[line] for label, line in line_of.items()}
+    slot_of = line_slots(line_of.values())
+    slots = {label: slot_of[line] for label, line in line_of.items()}
     written = []
     for (setting, shift), by_percent in panels.items():
         percents = sorted(by_percent)
-        lines = sorted({label for known in by_percent.values() for label in known})
+        lines = sorted({label for by_label in by_percent.values() for label in by_label})
         columns = min(_COLUMNS, len(percents))
         down = -(-len(percents) // columns)
         figure, axes = subplots(

@@ -85,11 +85,11 @@ def render_structure(
         columns = in_order(part["tested"])
         means = part.assign(cell=[_shown(*row) for row in part[["mean", "std_err", "metric"]].to_numpy()])
         wide = means.pivot_table("cell", _LINE, "tested", aggfunc="first", sort=False)[columns].fillna("")
-        shown = without_constant(wide.reset_index())
+        cells = without_constant(wide.reset_index())
         words = [heading_of([values[name] for name in SETTING]), f"{METRICS[str(metric)].title} by test task"]
         if percent:
             words.append(f"shift {shift} {percent:g} %")
-        pieces.append(titled(", ".join(words), as_text(shown, format), format))
+        pieces.append(titled(", ".join(words), as_text(cells, format), format))
     return "\n".join(pieces)
 
 
@@ -126,13 +126,13 @@ def draw_structure(
         )
         title = f"trained on {values['benchmark']} ({values['size']}, {source})"
         members = in_order(part["tested"])
-        shown = part.assign(
+        by_member = part.assign(
             shift=[
                 "no shift" if not percent else f"{shift} {percent:g} %"
                 for shift, percent in zip(part["shift"], part["percent"], strict=True)
             ],
             percent=part["tested"].map(members.index),
         )
-        draw_lines(shown, path, title, slots_of(shown, runs), ticks=members)
+        draw_lines(by_member, path, title, slots_of(by_member, runs), ticks=members)
         written.append(path)
     return written

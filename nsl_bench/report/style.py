@@ -87,13 +87,13 @@ def legend(figure: Figure, entries: Mapping[str, Any], size: float = 9.0) -> Non
     """
     if not entries:
         return
-    shown = [wrapped(label, max(12, _room(figure, size) - _HANDLE)) for label in entries]
-    widest = max(len(line) for label in shown for line in label.splitlines())
-    columns = max(1, min(len(shown), _room(figure, size) // (widest + _HANDLE)))
-    lines = sum(label.count("\n") + 1 for label in shown) / columns
+    texts = [wrapped(label, max(12, _room(figure, size) - _HANDLE)) for label in entries]
+    widest = max(len(line) for label in texts for line in label.splitlines())
+    columns = max(1, min(len(texts), _room(figure, size) // (widest + _HANDLE)))
+    lines = sum(label.count("\n") + 1 for label in texts) / columns
     figure.set_figheight(figure.get_figheight() + max(0.0, lines - 2) * 1.55 * size / 72)
     made = figure.legend(
-        list(entries.values()), shown, loc="outside lower center", ncols=columns, fontsize=size, markerscale=1
+        list(entries.values()), texts, loc="outside lower center", ncols=columns, fontsize=size, markerscale=1
     )
     for line in made.get_lines():
         line.set(linewidth=1.4, markersize=5.0)
@@ -121,8 +121,8 @@ def _room(figure: Figure, size: float) -> int:
 
 def wrapped(text: str, letters: int) -> str:
     """A text on lines of at most so many letters."""
-    shown = in_picture(text)
-    return "\n".join(textwrap.wrap(shown, letters, break_on_hyphens=False)) or shown
+    safe = in_picture(text)
+    return "\n".join(textwrap.wrap(safe, letters, break_on_hyphens=False)) or safe
 
 
 def save(figure: Figure, path: Path) -> None:

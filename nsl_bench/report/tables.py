@@ -111,8 +111,10 @@ def _counting(runs: pd.DataFrame, status: str = "ok") -> pd.DataFrame:
     seeds = {network: _seed_of(network) for network in done["network"].unique()}
     done["network_seed"] = [seeds[network][1] for network in done["network"]]
     done["network"] = [seeds[network][0] for network in done["network"]]
-    known = done["splits_fingerprint"] != ""
-    done.loc[known, "splits"] = done[known].groupby("splits_fingerprint")["splits"].transform("last")
+    fingerprinted = done["splits_fingerprint"] != ""
+    done.loc[fingerprinted, "splits"] = (
+        done[fingerprinted].groupby("splits_fingerprint")["splits"].transform("last")
+    )
     kinds = done["source"].map(source_identity)
     done["source"] = done.groupby([kinds, "source_fingerprint"])["source"].transform("last")
     return done
@@ -363,8 +365,8 @@ def render(
         if len(others):
             table = pd.concat([table, others.assign(cell=words)], ignore_index=True)
     pieces = []
-    for setting, shown in table.groupby(list(SETTING), sort=False):
-        wide = shown.pivot_table(
+    for setting, group in table.groupby(list(SETTING), sort=False):
+        wide = group.pivot_table(
             index=["shift", "percent", "learner", "track", "network"],
             columns="metric",
             values="cell",
@@ -372,7 +374,7 @@ def render(
             observed=True,
             sort=False,
         )
-        counts = shown.groupby(["shift", "percent", "learner", "track", "network"], sort=False)["n"].max()
+        counts = group.groupby(["shift", "percent", "learner", "track", "network"], sort=False)["n"].max()
         wide.insert(0, "n", counts)
         wide = wide.fillna("").reset_index()
         wide = without_constant(wide)

@@ -82,8 +82,8 @@ def render_wide(
 def _cells(mean: pd.DataFrame, error: pd.DataFrame, name: str, format: str) -> pd.DataFrame:
     """Mean and standard error as text; of each column the best is bold, as it is shown."""
     metric = METRICS[name]
-    shown = mean.round(metric.digits)
-    best = shown.max() if metric.higher_is_better else shown.min()
+    rounded = mean.round(metric.digits)
+    best = rounded.max() if metric.higher_is_better else rounded.min()
     cells = mean.astype(object)
     for row in mean.index:
         for column in mean.columns:
@@ -92,7 +92,7 @@ def _cells(mean: pd.DataFrame, error: pd.DataFrame, name: str, format: str) -> p
                 cells.loc[row, column] = ""
                 continue
             text = cell(value, spread, name)
-            marked = metric.higher_is_better is not None and shown.loc[row, column] == best[column]
+            marked = metric.higher_is_better is not None and rounded.loc[row, column] == best[column]
             cells.loc[row, column] = _bold(text, format) if marked and len(mean) > 1 else text
     return cells
 

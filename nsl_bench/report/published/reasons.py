@@ -108,8 +108,8 @@ def misread(split: Split, task: Benchmark, share: float, rng: np.random.Generato
     for example in order.tolist():
         slot = rng.choice(np.flatnonzero(concepts[example] != BLANK))
         concepts[example, slot] = (concepts[example, slot] + rng.integers(1, k)) % k
-    said = split.labels == task.labels.names.index("invalid")
-    spoilt = task.knowledge_features(concepts, split.metadata).any(axis=1) != said
+    invalid = split.labels == task.labels.names.index("invalid")
+    spoilt = task.knowledge_features(concepts, split.metadata).any(axis=1) != invalid
     enough = np.flatnonzero(np.cumsum(spoilt[order]) >= round(share * len(split)))
     n = int(enough[0]) + 1 if len(enough) else len(split)
     concepts[order[n:]] = split.concepts[order[n:]]
@@ -139,10 +139,10 @@ def tested_reasons(
     """
     job = records[0].job
     margin = margin_of(metric, job.learner, published.value)
-    found: list[Tested | None] = []
+    reasons: list[Tested | None] = []
     if job.learner == "cnn_lstm" and by_code:
         condition = f"the network of the paper's code instead of the one in its text ({PUBLISHED_CODE})"
-        found.append(check_reason(condition, plain, by_code, published, margin))
+        reasons.append(check_reason(condition, plain, by_code, published, margin))
     spoilt = _spoilt(job.benchmark)
     if job.track == "symbolic" and Spec.parse(job.learner).name != "ffnsl" and spoilt > _CLEAN:
         condition = (
@@ -150,8 +150,8 @@ def tested_reasons(
         )
         condition += "share as with the paper's network, instead of true concepts"
         under = _under_misreading(tuple(record.job for record in records), spoilt)
-        found.append(check_reason(condition, plain, under.get(metric, {}), published, margin))
-    return "; ".join(str(one) for one in found if one is not None and one.holds)
+        reasons.append(check_reason(condition, plain, under.get(metric, {}), published, margin))
+    return "; ".join(str(one) for one in reasons if one is not None and one.holds)
 
 
 def _spoilt(benchmark: str) -> float:
@@ -174,7 +174,7 @@ def _under_misreading(jobs: tuple[Job, ...], share: float) -> dict[str, dict[int
     Returns:
         ``hypothesis_accuracy`` on true concepts; ``atoms`` and ``rules`` where there are rules.
     """
-    found: dict[str, dict[int, float]] = {}
+    results: dict[str, dict[int, float]] = {}
     for job in jobs:
         task: Benchmark = registry.create("benchmark", job.benchmark)
         folder = None if job.splits is None else Path(job.splits)
@@ -186,9 +186,9 @@ def _under_misreading(jobs: tuple[Job, ...], share: float) -> dict[str, dict[int
         learner = registry.create("learner", job.learner, seed=job.learner_seed())
         learner = learner.fit(_seen(read, task)) or learner
         right = accuracy(labels_of(learner, _seen(test, task)), test.labels)
-        found.setdefault("hypothesis_accuracy", {})[job.repeat] = right
+        results.setdefault("hypothesis_accuracy", {})[job.repeat] = right
         rules = hypothesis_of(learner, task)
         if rules is not None:
-            found.setdefault("atoms", {})[job.repeat] = float(rules.atoms)
-            found.setdefault("rules", {})[job.repeat] = float(len(rules.rules))
-    return found
+            results.setdefault("atoms", {})[job.repeat] = float(rules.atoms)
+            results.setdefault("rules", {})[job.repeat] = float(len(rules.rules))
+    return results

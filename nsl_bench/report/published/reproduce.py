@@ -265,12 +265,12 @@ def _figures(records: Sequence[Record], by_code: Sequence[Record]) -> Iterator[F
             if not values:
                 continue
             ours = Mean.of(list(values.values()))
-            found = _judged(job, metric, counting, ours, published)
-            if found.badge == "differs":
+            figure = _judged(job, metric, counting, ours, published)
+            if figure.badge == "differs":
                 under = next((v for c, v in _measured(metric, by_code) if c == counting), {})
-                found = replace(found, reason=tested_reasons(records, metric, values, under, published))
+                figure = replace(figure, reason=tested_reasons(records, metric, values, under, published))
             yield replace(
-                found,
+                figure,
                 learner="ffnsl" if job.learner.startswith("ffnsl") else job.learner,
                 penalties=str(row["penalties"]),
             )
@@ -282,9 +282,12 @@ def _judged(job: Job, metric: str, counting: str, ours: Mean, published: Mean) -
     tests = dict.fromkeys(("margin", "p_equivalent", "p_different", "power", "needed"), float("nan"))
     badge: Badge = "not comparable"
     if not reason:
-        margin, known = margin_of(metric, job.learner, published.value), _known_error(job, metric, ours.value)
-        compared = compare_means(ours, published, margin, known)
-        needed = repeats_needed(ours, published, margin, known)
+        margin, known_error = (
+            margin_of(metric, job.learner, published.value),
+            _known_error(job, metric, ours.value),
+        )
+        compared = compare_means(ours, published, margin, known_error)
+        needed = repeats_needed(ours, published, margin, known_error)
         badge = badge_of(compared, min(ours.repeats, published.repeats))
         tests |= {name: getattr(compared, name) for name in tests.keys() - {"needed"}}
         tests["needed"] = float("nan") if needed is None else float(max(needed, _FEWEST))
@@ -332,7 +335,7 @@ def _measured(metric: str, records: Sequence[Record]) -> Iterator[tuple[str, dic
     values = {record.job.repeat: record.metrics[name] for record in records if name in record.metrics}
     if metric == "atoms" and learner == "ffnsl":
         rules = {r.job.repeat: r.hypothesis for r in records if r.hypothesis is not None}
-        yield "paper", {k: float(paper_atoms(job.benchmark, found)) for k, found in rules.items()}
+        yield "paper", {k: float(paper_atoms(job.benchmark, hypothesis)) for k, hypothesis in rules.items()}
         yield "ours", values
     elif metric == "framework_accuracy" and learner == "ffnsl" and job.benchmark == "follow_suit":
         # The published code leaves out examples for which no winner is derived.
