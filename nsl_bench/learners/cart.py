@@ -5,26 +5,21 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
-
-import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core.errors import UserError
-from nsl_bench.core.options import HasOptions, option
-from nsl_bench.core.types import Hypothesis, Track
-from nsl_bench.learners.trees import tree_as_asp, tree_rules
+from nsl_bench.core.options import option
+from nsl_bench.core.types import Hypothesis
+from nsl_bench.learners.trees import TreeLearner, tree_as_asp
 from nsl_bench.learners.view import View
 
 __all__ = ["Cart"]
 
 
-class Cart(HasOptions):
+class Cart(TreeLearner):
     """A decision tree on the benchmark's features of the concepts."""
 
     name = "cart"
     version = "1"
-    track: Track = "pretrained"
     search_space: Mapping[str, Sequence[int]] = MappingProxyType(
         {"depth": (0, 2, 4, 6, 8), "leaf": (1, 2, 5, 10)}
     )
@@ -43,28 +38,15 @@ class Cart(HasOptions):
         """Fit the tree."""
         from sklearn.tree import DecisionTreeClassifier
 
-        self._tree: Any = DecisionTreeClassifier(
+        self._train = train if self.asp else None
+        tree = DecisionTreeClassifier(
             max_depth=self.depth or None, min_samples_leaf=self.leaf, random_state=self.seed
         )
-        self._tree.fit(self._inputs(train), train.labels)
-        self._features, self._labels = train.feature_names(knowledge=self.knowledge), train.label_names
-        self._train = train if self.asp else None
-        return self
-
-    def predict_proba(self, test: View) -> npt.NDArray[np.float64]:
-        """float64 [n, n_labels]: shares of the labels in the leaf; 0 for labels not in the train set."""
-        result = np.zeros((len(test), test.n_labels))
-        if len(test):
-            result[:, self._tree.classes_] = self._tree.predict_proba(self._inputs(test))
-        return result
-
-    def _inputs(self, view: View) -> npt.NDArray[np.float32]:
-        return view.knowledge_features if self.knowledge else view.features
+        return self._fitted(tree, train)
 
     def rules(self) -> Hypothesis | list[str]:
         """The tree's branches, as ASP where that was asked for and is exact."""
         if self._train is not None:
             with contextlib.suppress(UserError):
-                return tree_as_asp(self._tree, self._train, knowledge=self.knowledge)
-        classes = [self._labels[int(c)] for c in self._tree.classes_]
-        return tree_rules(self._tree, self._features, classes)
+                return tree_as_asp(self._model, self._train, knowledge=self.knowledge)
+        return self._rules_of(self._model)

@@ -7,18 +7,47 @@ tree that is fitted to the learner's predictions on its train set.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.core.types import Hypothesis
+from nsl_bench.core.options import HasOptions
+from nsl_bench.core.types import Hypothesis, Track
 from nsl_bench.learners.asp_rules import decision_list, tree_leaves
 
 if TYPE_CHECKING:
     from nsl_bench.learners.view import View
 
-__all__ = ["surrogate", "tree_as_asp", "tree_rules"]
+__all__ = ["TreeLearner", "surrogate", "tree_as_asp", "tree_rules"]
+
+
+class TreeLearner(HasOptions):
+    """A learner whose model is scikit-learn's, on the features of a task."""
+
+    track: Track = "pretrained"
+    knowledge: bool = False
+    """Whether it learns from `knowledge_features`."""
+
+    def _fitted(self, model: Any, train: View) -> Self:
+        """This learner, with a model fitted to the train set."""
+        self._model = model.fit(self._inputs(train), train.labels)
+        self._features, self._labels = train.feature_names(knowledge=self.knowledge), train.label_names
+        return self
+
+    def _inputs(self, view: View) -> npt.NDArray[np.float32]:
+        return view.knowledge_features if self.knowledge else view.features
+
+    def predict_proba(self, test: View) -> npt.NDArray[np.float64]:
+        """float64 [n, n_labels]: the leaves' shares of labels, mean of all trees; 0 for labels never seen."""
+        result = np.zeros((len(test), test.n_labels))
+        if len(test):
+            result[:, self._model.classes_] = self._model.predict_proba(self._inputs(test))
+        return result
+
+    def _rules_of(self, tree: Any) -> Hypothesis:
+        classes = [self._labels[int(c)] for c in self._model.classes_]
+        return tree_rules(tree, self._features, classes)
 
 
 def tree_rules(

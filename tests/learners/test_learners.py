@@ -60,7 +60,7 @@ class TestCNNLSTMOnGrids(LearnerTests):
 
 def test_the_first_trees_branches_are_the_forests_rules() -> None:
     learner = registry.create("learner", "random_forest:trees=3", seed=0).fit(view(patches()))
-    tree = learner._forest.estimators_[0].tree_
+    tree = learner._model.estimators_[0].tree_
     hypothesis = hypothesis_of(learner)
     leaves = np.flatnonzero(tree.children_left == -1)
     depth = np.zeros(tree.node_count, int)
