@@ -141,28 +141,11 @@ def _print_space(
 
 def _as_json(learned: Learned) -> dict[str, Any]:
     """The answer as one JSON object."""
-    found = learned.answer
-    answer = {
-        "status": found["status"],
-        "score": found["score"],
-        "hypothesis": list(found["hypothesis"]),
-        "seconds": round(learned.seconds, 3),
-        "bound": found["bound"],
-        "cost": found["cost"],
-        "tier": found["tier"],
-        "tiers": list(found["tiers"]),
-        "solver": found["solver"],
-        "dialect": learned.dialect,
-        "verified": found["verified"],
-        "unverified": found["unverified"],
-        "uncovered": dict(found["uncovered"]),
-        "message": found["message"],
-        "conflict": list(found["conflict"]),
-        "why": list(found["why"]),
-        "statistics": dict(found["statistics"]),
-    }
+    answer = {name: value for name, value in learned.answer.items() if name != "covered"}
+    answer |= {name: dict(answer[name]) for name in ("uncovered", "statistics")}
+    answer |= {"seconds": round(learned.seconds, 3), "dialect": learned.dialect}
     if learned.explanation is not None:
-        answer["rules"] = list(learned.rules)
+        answer["rules"] = learned.rules
     return answer
 
 
