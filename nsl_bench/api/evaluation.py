@@ -341,8 +341,8 @@ def _source_key(learner: Any) -> str:
 
 def _labels_of(grids: Sequence[Grid]) -> list[Path]:
     """Files and folders with labels that the runs of some grids read."""
-    found = [Path(grid.splits) for grid in grids if grid.splits]
+    result = [Path(grid.splits) for grid in grids if grid.splits]
     for source in (source for grid in grids for source in grid.sources):
         spec = registry.Spec.parse(source)
-        found += [Path(word) for word in (*spec.args, *spec.kwargs.values())]
-    return found
+        result += [Path(word) for word in (*spec.args, *spec.kwargs.values())]
+    return result

@@ -269,27 +269,27 @@ def explain(
             track="pretrained",
             protocol=PROTOCOL,
         )
-    found = _find(example, Materials("auto", 1).resolve(job, data_seed))
+    result = _find(example, Materials("auto", 1).resolve(job, data_seed))
     whose, texts = _rules_of(rules, record)
-    if texts is None and not found.task.true_rule:
+    if texts is None and not result.task.true_rule:
         whose = ""
     unused = record is not None and record.job.network is None
     return Explanation(
-        found.task.name,
-        found.name,
-        found.task.labels.names[int(found.split.labels[found.row])],
-        found.shift_name if found.split.shifted[found.row] else "",
-        found.metadata,
+        result.task.name,
+        result.name,
+        result.task.labels.names[int(result.split.labels[result.row])],
+        result.shift_name if result.split.shifted[result.row] else "",
+        result.metadata,
         f" ({network}; the run used none)" if unused else "",
-        _seen(found),
+        _seen(result),
         _rule_answer(
-            found, whose, (found.task.true_rule,) if texts is None else texts, engine, strict=record is None
+            result, whose, (result.task.true_rule,) if texts is None else texts, engine, strict=record is None
         ),
         "" if record is None else record.key,
         "" if record is None else record.job.learner,
-        () if record is None or results is None else _stored(found, record, Path(results)),
-        sheet(found.task, found.made_of.source, found.made_of.shift, found.split),
-        (found.row + 1, len(found.split)) if found.task.sequential else None,
+        () if record is None or results is None else _stored(result, record, Path(results)),
+        sheet(result.task, result.made_of.source, result.made_of.shift, result.split),
+        (result.row + 1, len(result.split)) if result.task.sequential else None,
     )
 
 

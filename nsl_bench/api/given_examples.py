@@ -65,17 +65,17 @@ def metadata_of(benchmark: Benchmark, given: Mapping[str, Any], where: str = "")
     for name in given:
         if name not in benchmark.metadata:
             raise unknown(f"meta-datum of {benchmark.name}", name, benchmark.metadata)
-    found = {name: _number(value) for name, value in given.items()}
+    result = {name: _number(value) for name, value in given.items()}
     for name, what in benchmark.metadata.items():
-        if found.get(name, "") == "":
+        if result.get(name, "") == "":
             raise UserError(f"{where}{benchmark.name} needs the metadata '{name}' of each example ({what}).")
         bounds = _RANGE.fullmatch(what)
-        value = found[name]
+        value = result[name]
         if bounds and not (isinstance(value, int) and int(bounds[1]) <= value <= int(bounds[2])):
             raise UserError(
                 f"{where}The metadata '{name}' must be a whole number in {what}; got '{given[name]}'."
             )
-    return found
+    return result
 
 
 def _number(value: Any) -> Any:
@@ -155,17 +155,17 @@ def _whole(stated: Iterable[Row], where: str) -> list[Row]:
     Raises:
         UserError: a sequence lacks a step.
     """
-    found: dict[str, set[int]] = {}
+    result: dict[str, set[int]] = {}
     for name, step in stated:
-        found.setdefault(name, set()).add(step)
-    for name, steps in found.items():
+        result.setdefault(name, set()).add(step)
+    for name, steps in result.items():
         lacking = next(step for step in range(1, len(steps) + 2) if step not in steps)
         if lacking <= len(steps):
             raise UserError(
                 f"{where}: sequence '{name}' has step {max(steps)}, but not step {lacking}; give every step "
                 f"from 1 to {max(steps)}."
             )
-    return [(name, step) for name, steps in found.items() for step in sorted(steps)]
+    return [(name, step) for name, steps in result.items() for step in sorted(steps)]
 
 
 def _arranged(
@@ -234,11 +234,11 @@ def _probabilities(path: Path, table: pd.DataFrame, concepts: Sequence[str]) -> 
                 )
             table[column] = numbers.astype(float)
     values = np.asarray(table[list(concepts)].to_numpy(float), np.float64)
-    found = problem(values)
-    if found is not None:
-        row, *rest = found.where
+    result = problem(values)
+    if result is not None:
+        row, *rest = result.where
         of = f" of '{concepts[rest[0]]}'" if rest else ""
-        raise UserError(f"{path}, line {row + 2}: a {found.what}{of}.")
+        raise UserError(f"{path}, line {row + 2}: a {result.what}{of}.")
     return values
 
 
@@ -324,7 +324,7 @@ def _sequences(benchmark: Benchmark, folder: Path) -> dict[Row, dict[str, Path]]
     if not inner:
         raise UserError(f"{folder} contains no sequences; {expected}.")
     deep = any(entry.is_dir() for one in inner for entry in one.iterdir())
-    found: dict[Row, dict[str, Path]] = {}
+    result: dict[Row, dict[str, Path]] = {}
     for sequence in inner if deep else [folder]:
         steps = _examples(benchmark, sequence, expected)
         for name, files in steps.items():
@@ -335,10 +335,10 @@ def _sequences(benchmark: Benchmark, folder: Path) -> dict[Row, dict[str, Path]]
                     f"{sequence / name}: a step's folder must be named by a whole number from 1 to "
                     f"{MOST_STEPS}; {expected}."
                 )
-            if (row := (sequence.name, int(name))) in found:
+            if (row := (sequence.name, int(name))) in result:
                 raise UserError(f"{sequence} has two folders of step {int(name)}; keep one of them.")
-            found[row] = files
-    return found
+            result[row] = files
+    return result
 
 
 def _examples(benchmark: Benchmark, folder: Path, expected: str) -> dict[str, dict[str, Path]]:
@@ -353,16 +353,16 @@ def _examples(benchmark: Benchmark, folder: Path, expected: str) -> dict[str, di
         )
     if not folders and not single:
         raise UserError(f"{folder} contains no images; {expected}.")
-    found = {entry.name: _pictures(benchmark, entry) for entry in folders} or {folder.name: single}
-    for name, pictures in found.items():
+    result = {entry.name: _pictures(benchmark, entry) for entry in folders} or {folder.name: single}
+    for name, pictures in result.items():
         if not pictures:
             raise UserError(f"The folder of the example, {folder / name}, contains no images; {expected}.")
-    return found
+    return result
 
 
 def _pictures(benchmark: Benchmark, folder: Path) -> dict[str, Path]:
     """The file of each slot that has one; files of other kinds are no business of ours."""
-    found: dict[str, Path] = {}
+    result: dict[str, Path] = {}
     for path in sorted(entry for entry in folder.iterdir() if not entry.is_dir()):
         slot = path.stem
         if path.suffix.lower() not in _SUFFIXES:
@@ -373,10 +373,10 @@ def _pictures(benchmark: Benchmark, folder: Path) -> dict[str, Path]:
             continue
         if slot not in benchmark.slots:
             raise UserError(f"{path}: unknown slot '{slot}'.{did_you_mean(slot, benchmark.slots)}")
-        if slot in found:
-            raise UserError(f"{found[slot]} and {path.name} are images of the same slot; keep one of them.")
-        found[slot] = path
-    return found
+        if slot in result:
+            raise UserError(f"{result[slot]} and {path.name} are images of the same slot; keep one of them.")
+        result[slot] = path
+    return result
 
 
 def _image(path: Path, shape: tuple[int, int, int]) -> npt.NDArray[np.uint8]:

@@ -70,15 +70,15 @@ def train_network(
     from nsl_bench.data.splits import make_source
     from nsl_bench.perception import trained_networks
 
-    found = registry.create("benchmark", task)
-    images = make_source(found, source)
+    result = registry.create("benchmark", task)
+    images = make_source(result, source)
     file = None if out is None else Path(out)
     if file is not None and not file.parent.is_dir():
         raise UserError(f"out: the folder {file.parent} does not exist.")
-    shifts = {name: resolve(name, found, images) for name in (STANDARD, *named_shifts(found, images))}
+    shifts = {name: resolve(name, result, images) for name in (STANDARD, *named_shifts(result, images))}
     trained = trained_networks.train_network(
         network,
-        found,
+        result,
         images,
         images_per_concept=images_per_concept,
         epochs=epochs,
@@ -108,10 +108,10 @@ def _measured(
     from nsl_bench.perception.trained_networks import accuracy
 
     total = len(shifts) * min(limit, len(images.labels("b")))
-    found = {}
+    result = {}
     disable = None if progress else True
     with tqdm(total=total, desc="measuring", unit="image", disable=disable, leave=False) as bar:
         for name, shift in shifts.items():
             bar.set_postfix_str(name)
-            found[name] = accuracy(network, images, shift, limit=limit, seen=bar.update)
-    return found
+            result[name] = accuracy(network, images, shift, limit=limit, seen=bar.update)
+    return result

@@ -91,13 +91,13 @@ def list_parts(kind: str) -> list[PartInfo]:
     Raises:
         UserError: an unknown kind.
     """
-    found = _kind(kind)
-    if found == "metric":
+    result = _kind(kind)
+    if result == "metric":
         return [_of_metric(metric) for metric in METRICS.values()]
-    if found == "executor":
+    if result == "executor":
         return [_of_code(kind, name, make) for name, make in EXECUTORS.items()]
     listed = []
-    for name in registry.names(found):
+    for name in registry.names(result):
         if "@" in name:  # a superseded version
             continue
         try:
@@ -117,22 +117,22 @@ def part_info(kind: str, name: str) -> PartInfo:
     Raises:
         UserError: an unknown kind or part, or a part that cannot be imported.
     """
-    found = _kind(kind)
-    if found == "metric":
+    result = _kind(kind)
+    if result == "metric":
         if name not in METRICS:
             raise unknown("metric", name, METRICS)
         return _of_metric(METRICS[name])
-    if found == "executor":
+    if result == "executor":
         if name not in EXECUTORS:
             raise unknown("executor", name, EXECUTORS)
         return _of_code(kind, name, EXECUTORS[name])
-    part = _of_code(kind, name, registry.factory(found, name))
-    if found == "rule_learner":  # its parameters are those of `nsl-bench learn`
+    part = _of_code(kind, name, registry.factory(result, name))
+    if result == "rule_learner":  # its parameters are those of `nsl-bench learn`
         part = replace(part, options=())
-    if found == "benchmark":
+    if result == "benchmark":
         description = "\n\n".join(filter(None, [part.summary, part.description]))
         part = replace(part, summary=str(task_info(name)), description=description)
-    older = [other for other in registry.names(found) if other.startswith(f"{name}@")]
+    older = [other for other in registry.names(result) if other.startswith(f"{name}@")]
     if older:
         part = replace(part, description=f"{part.description}\n\nSuperseded versions: {', '.join(older)}.")
     return part
@@ -213,9 +213,9 @@ def _meanings(doc: str) -> dict[str, str]:
             entries.append([line])
         elif entries:
             entries[-1].append(line)
-    found = {}
+    result = {}
     for entry in entries:
         told = _ENTRY.fullmatch(" ".join(" ".join(entry).split()))
         if told:
-            found.update(dict.fromkeys((name.strip(" *") for name in told[1].split(",")), told[2]))
-    return found
+            result.update(dict.fromkeys((name.strip(" *") for name in told[1].split(",")), told[2]))
+    return result

@@ -84,11 +84,11 @@ class Results:
             store.frame(records.values()).assign(results=str(store.folder))
             for store, records in zip(self.stores, self._records, strict=True)
         ]
-        found = pd.concat([piece for piece in pieces if len(piece)] or pieces[:1], ignore_index=True)
-        if found.empty:
-            return found
-        found = found.drop_duplicates("key", keep="last", ignore_index=True)
-        return self._of_filters(found)
+        result = pd.concat([piece for piece in pieces if len(piece)] or pieces[:1], ignore_index=True)
+        if result.empty:
+            return result
+        result = result.drop_duplicates("key", keep="last", ignore_index=True)
+        return self._of_filters(result)
 
     def _of_filters(self, runs: pd.DataFrame) -> pd.DataFrame:
         """The runs that pass all filters."""
@@ -103,11 +103,11 @@ class Results:
 
     @cached_property
     def _latest(self) -> dict[str, Record]:
-        found: dict[str, Record] = {}
+        result: dict[str, Record] = {}
         for records in self._records:
-            found.update(records)
+            result.update(records)
         kept = set(self.frame["key"]) if len(self.frame) else set()
-        return {key: record for key, record in found.items() if key in kept}
+        return {key: record for key, record in result.items() if key in kept}
 
     def latest(self) -> dict[str, Record]:
         """The record of each run by key: what was learned, its environment, its message."""
@@ -143,14 +143,14 @@ class Results:
         Raises:
             UserError: no run or several runs have a key with this beginning.
         """
-        found = [record for name, record in self.latest().items() if name.startswith(key)]
-        if len(found) != 1:
-            what = "no run" if not found else f"{len(found)} runs"
+        result = [record for name, record in self.latest().items() if name.startswith(key)]
+        if len(result) != 1:
+            what = "no run" if not result else f"{len(result)} runs"
             fix = (
-                "; `nsl-bench report --runs` lists the keys" if not found else "; give more characters of it"
+                "; `nsl-bench report --runs` lists the keys" if not result else "; give more characters of it"
             )
             raise UserError(f"The key '{key}' matches {what} in {self.folder}{fix}.")
-        return found[0]
+        return result[0]
 
     def keep(self, keys: frozenset[str], alive: Any = None) -> None:
         """Keep only some runs.
@@ -176,9 +176,9 @@ class Results:
         """
         from nsl_bench.core.errors import did_you_mean
 
-        found = Results(*(store.folder for store in self.stores), names=self.names)
-        found._where, found._kept_alive = dict(self._where), self._kept_alive
-        found._records = self._records
+        result = Results(*(store.folder for store in self.stores), names=self.names)
+        result._where, result._kept_alive = dict(self._where), self._kept_alive
+        result._records = self._records
         for name, value in values.items():
             if name not in _FILTERS:
                 raise unknown("filter", name, _FILTERS)
@@ -192,9 +192,9 @@ class Results:
                 if one not in known:
                     near = did_you_mean(str(one), map(str, known))
                     raise UserError(f"No run has the {name} '{one}'.{near}")
-            found._where[name] = frozenset(several) & found._where.get(name, frozenset(several))
-        found.frame = found._of_filters(self.frame)
-        return found
+            result._where[name] = frozenset(several) & result._where.get(name, frozenset(several))
+        result.frame = result._of_filters(self.frame)
+        return result
 
     def summary(self, metrics: Sequence[str] | None = None) -> pd.DataFrame:
         """Mean and standard error over train splits, one row per setting, learner, shift, share and metric.

@@ -151,16 +151,16 @@ def predict(
     prepare()
     if (probabilities is None) == (images is None):
         raise UserError("Give either --probabilities (a CSV file) or --images (a folder).")
-    found = registry.create("benchmark", task)
+    result = registry.create("benchmark", task)
     is_file = isinstance(rules, str | Path)
     texts = [read_text(Path(rules))] if isinstance(rules, str | Path) else list(rules)
-    note = guarded(UNDERIVABLE, query_of(found, texts), doing="Reading the hypothesis") or ""
-    examples = _examples(found, probabilities, images, dict(metadata or {}), source, network)
-    query = query_of(found, texts, steps=max(examples.steps, default=0))
+    note = guarded(UNDERIVABLE, query_of(result, texts), doing="Reading the hypothesis") or ""
+    examples = _examples(result, probabilities, images, dict(metadata or {}), source, network)
+    query = query_of(result, texts, steps=max(examples.steps, default=0))
     vectors, facts = examples.probabilities, list(examples.facts)
-    if found.sequential:
+    if result.sequential:
         places = np.array(examples.steps)
-        vectors, facts = seen_so_far(places, vectors), facts_so_far(found, places, facts)
+        vectors, facts = seen_so_far(places, vectors), facts_so_far(result, places, facts)
     memory = None if memory_limit is None else memory_limit * _MEBIBYTE
     answer = inferred(
         partial(engine_of, engine),
@@ -171,7 +171,7 @@ def predict(
         allowance=Allowance(time_limit, memory),
         grounding=time_limit,
     )
-    return Prediction(examples.names, found.labels.names, answer, note, examples.steps)
+    return Prediction(examples.names, result.labels.names, answer, note, examples.steps)
 
 
 def _examples(

@@ -24,14 +24,16 @@ def command(
     The environment variable NSL_BENCH_CACHE sets the folder. It is safe to clear: everything in it can be
     made or downloaded again. Files that another process is writing are kept.
     """
-    found = cache.contents()
+    result = cache.contents()
     if kind is not None:
-        if kind not in found:
-            raise unknown("kind of cached files", kind, found) if found else UserError("The cache is empty.")
-        found = {kind: found[kind]}
+        if kind not in result:
+            raise (
+                unknown("kind of cached files", kind, result) if result else UserError("The cache is empty.")
+            )
+        result = {kind: result[kind]}
     if action == "clear":
-        for name in found:
+        for name in result:
             cache.clear(name)
     click.echo(f"{'Cleared' if action == 'clear' else 'Cache'}: {cache.folder()}")
-    for name, (files, size) in found.items():
+    for name, (files, size) in result.items():
         click.echo(f"  {name:<14} {files:>6} files {size / 1e6:>10.1f} MB")

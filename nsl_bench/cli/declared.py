@@ -74,8 +74,10 @@ def options_of(called: Callable[..., Any], **changes: Any) -> Callable[[Any], An
         for one in reversed([*inspect.signature(called).parameters.values()]):
             if one.default is _EMPTY or changes.get(one.name, ()) is None:
                 continue
-            found = re.search(rf"^    {one.name}: ((?:.+\n(?: {{8}})?)+?)(?=    \w|\n|\Z)", doc, re.MULTILINE)
-            meaning = " ".join((found[1] if found else "").replace("``", "").split())
+            result = re.search(
+                rf"^    {one.name}: ((?:.+\n(?: {{8}})?)+?)(?=    \w|\n|\Z)", doc, re.MULTILINE
+            )
+            meaning = " ".join((result[1] if result else "").replace("``", "").split())
             meaning = re.sub(r"`(\w+)`", lambda name: f"--{name[1].replace('_', '-')}", meaning)
             change = changes.get(one.name, ())
             said = list(change) if isinstance(change, tuple) else [change]

@@ -82,9 +82,9 @@ def _processor() -> list[str]:
     """Describe the processor and the variables by which libraries choose its instructions and threads."""
     from nsl_bench.run.environment import VARIABLES, environment, processor
 
-    found = [f"{name}: {value}" for name, value in processor().items()]
+    result = [f"{name}: {value}" for name, value in processor().items()]
     chosen = environment().get("variables") or f"none set ({', '.join(VARIABLES)})"
-    return [*found, f"variables: {chosen}"]
+    return [*result, f"variables: {chosen}"]
 
 
 def _torch() -> list[str]:
@@ -93,8 +93,8 @@ def _torch() -> list[str]:
 
     built = torch.__config__.show()
     told = {"MKL": r"Math Kernel Library Version ([\d.]+)", "oneDNN": r"MKL-DNN v([\d.]+)"}
-    found = {name: re.search(pattern, built) for name, pattern in told.items()}
-    named = ", ".join(f"{name} {match[1]}" for name, match in found.items() if match) or "no MKL, no oneDNN"
+    result = {name: re.search(pattern, built) for name, pattern in told.items()}
+    named = ", ".join(f"{name} {match[1]}" for name, match in result.items() if match) or "no MKL, no oneDNN"
     return [
         f"torch: {torch.backends.cpu.get_cpu_capability()} kernels, {named}",
         f"torch: {torch.get_num_threads()} threads by default; training uses a fixed number",

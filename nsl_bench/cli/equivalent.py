@@ -73,7 +73,7 @@ def command(
         known = tuple(atom for atom in chosen.labels.atoms if atom is not None)
         atoms = atoms or known
         texts = {name: getattr(chosen, name) if text is None else text for name, text in texts.items()}
-    found = guarded(
+    result = guarded(
         _difference,
         (first, second),
         task,
@@ -85,10 +85,10 @@ def command(
         doing=f"Comparing {first} and {second}",
         allowance=Allowance(time_limit, grace=_GRACE),
     )
-    if found is None:
+    if result is None:
         click.echo("equivalent")
         return
-    click.echo(f"not equivalent\n{found}")
+    click.echo(f"not equivalent\n{result}")
     click.get_current_context().exit(1)
 
 
@@ -109,7 +109,7 @@ def _difference(
     from nsl_bench.logic.las.task import LasTask
 
     first, second = (parse_rules(read_text(path), str(path)) for path in hypotheses)
-    found = equivalent(
+    result = equivalent(
         first,
         second,
         None if task is None else LasTask.read(task, "fastlas"),
@@ -119,4 +119,4 @@ def _difference(
         known=known,
         time_limit=time_limit,
     )
-    return None if found is None else str(found)
+    return None if result is None else str(result)

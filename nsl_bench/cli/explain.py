@@ -43,10 +43,10 @@ def command(
 
     if out is not None:
         check_ending(out)
-    found = explain(example, **options)
-    if found.rules is not None and found.rules.note:
-        click.echo(f"Note: {found.rules.note}", err=True)
-    click.echo(str(found))
+    result = explain(example, **options)
+    if result.rules is not None and result.rules.note:
+        click.echo(f"Note: {result.rules.note}", err=True)
+    click.echo(str(result))
     if out is not None:
-        save(found.image, out)
+        save(result.image, out)
         click.echo(f"\nImages: {out}")

@@ -21,16 +21,16 @@ __all__ = ["data_seed_option", "grid_options", "grids_of", "percentages", "whole
 def percentages(ctx: click.Context, parameter: click.Parameter, text: str | None) -> tuple[float, ...]:
     """Parse ``0,50,90`` or ``0-100/10`` (from, to, step) into numbers."""
     option = parameter.opts[0] if parameter.opts else "--shares"
-    found = _spans(option, text, "0,50,90 or 0-100/10")
-    for percent in found:
+    result = _spans(option, text, "0,50,90 or 0-100/10")
+    for percent in result:
         if not 0 <= percent <= 100:
             raise UserError(f"{option} must be between 0 and 100; got {percent:g}.")
-    return tuple(found)
+    return tuple(result)
 
 
 def _spans(option: str, text: str | None, example: str) -> list[float]:
     """Numbers, and spans of numbers with a step."""
-    found: list[float] = []
+    result: list[float] = []
     for piece in text.split(",") if text else []:
         span, _, step = piece.partition("/")
         first, dash, last = span.partition("-")
@@ -38,20 +38,20 @@ def _spans(option: str, text: str | None, example: str) -> list[float]:
             if dash and first:
                 width = float(step or 1)
                 count = int((float(last) - float(first)) / width + 1e-9)
-                found += [float(first) + k * width for k in range(count + 1)]
+                result += [float(first) + k * width for k in range(count + 1)]
             else:
-                found.append(float(span))
+                result.append(float(span))
         except (ValueError, OverflowError, ZeroDivisionError):
             raise UserError(f"{option} must be numbers such as {example}; got '{piece}'.") from None
-    return found
+    return result
 
 
 def whole_numbers(ctx: click.Context, parameter: click.Parameter, text: str | None) -> tuple[int, ...]:
     """Parse ``0,1,2`` or ``0-2`` into whole numbers."""
-    found = _spans(parameter.opts[0], text, "0,1,2")
-    if any(number != int(number) or number < 0 for number in found):
+    result = _spans(parameter.opts[0], text, "0,1,2")
+    if any(number != int(number) or number < 0 for number in result):
         raise UserError(f"{parameter.opts[0]} must be whole numbers such as 0,1,2; got '{text}'.")
-    return tuple(map(int, found))
+    return tuple(map(int, result))
 
 
 _COMMAND = click.option(

@@ -159,17 +159,17 @@ def _verification(found: Mapping[str, Any]) -> str:
 
 
 def _print(learned: Learned) -> None:
-    found = learned.solution
-    for rule in found.hypothesis:
+    result = learned.solution
+    for rule in result.hypothesis:
         click.echo(rule)
-    if found.status == "unsatisfiable":
-        click.echo(found.summary)
+    if result.status == "unsatisfiable":
+        click.echo(result.summary)
     else:
-        if not found.hypothesis and found.score is not None:
+        if not result.hypothesis and result.score is not None:
             click.echo("% the empty hypothesis")
-        by = f"tier {found.tier}" if found.tier else found.solver
+        by = f"tier {result.tier}" if result.tier else result.solver
         read = f"{_DIALECTS[learned.dialect]} dialect" if learned.dialect else "unread"
-        click.echo(f"{found.summary}; {learned.seconds:.2f} s, {by}, {read}")
-    for sentence in (found.message, *(found.why if found.score is None else ())):
+        click.echo(f"{result.summary}; {learned.seconds:.2f} s, {by}, {read}")
+    for sentence in (result.message, *(result.why if result.score is None else ())):
         if sentence:
             click.echo(sentence, err=True)

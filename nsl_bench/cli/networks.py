@@ -60,16 +60,16 @@ def command(
     resolved = {name: resolve(name, task, images) for name in names}
     sample(images, "b", 1)  # that there is none should not show after a training
     networks = {spec: trained(spec, task, images, device=device) for spec in dict.fromkeys(specs)}
-    found = {
+    result = {
         (spec, name): figures(network, images, shift, limit=limit, workers=os.cpu_count() or 1)
         for name, shift in resolved.items()
         for spec, network in networks.items()
     }
-    table = frame(found)
+    table = frame(result)
     out.mkdir(parents=True, exist_ok=True)
     (out / "networks.csv").write_text(csv_text(table), encoding="utf-8")
     text = markdown(table)
     (out / "networks.md").write_text(text + "\n", encoding="utf-8")
-    draw_histograms(found, out / "confidence.png")
+    draw_histograms(result, out / "confidence.png")
     click.echo(text)
     click.echo(f"Also in {out}: networks.csv, networks.md, confidence.png", err=True)

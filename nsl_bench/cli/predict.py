@@ -16,15 +16,15 @@ __all__ = ["command"]
 
 
 def _pairs(ctx: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str, str]:
-    found: dict[str, str] = {}
+    result: dict[str, str] = {}
     for text in texts:
         name, _, value = map(str.strip, text.partition("="))
         if not name or not value:
             raise UserError(f"--metadata must be NAME=VALUE, e.g. location=5; got '{text}'.")
-        if name in found:
-            raise UserError(f"--metadata: {name} is given twice, as {found[name]} and as {value}.")
-        found[name] = value
-    return found
+        if name in result:
+            raise UserError(f"--metadata: {name} is given twice, as {result[name]} and as {value}.")
+        result[name] = value
+    return result
 
 
 @declared(
@@ -54,11 +54,11 @@ def command(
     In a task of sequences, every step gets a label. It takes into account the images of its sequence up to
     that step.
     """
-    found = predict(hypothesis, benchmark, metadata=metadata, **options)
-    if found.note:
-        click.echo(f"Note: {found.note}", err=True)
+    result = predict(hypothesis, benchmark, metadata=metadata, **options)
+    if result.note:
+        click.echo(f"Note: {result.note}", err=True)
     if as_json:
-        for row in found.rows():
+        for row in result.rows():
             click.echo(json.dumps(row))
     else:
-        click.echo(str(found))
+        click.echo(str(result))

@@ -23,13 +23,13 @@ _FILTERS = ("benchmark", "test_task", "learner", "network", "track", "shift", "s
 
 
 def _names(ctx: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str, str]:
-    found = {}
+    result = {}
     for text in texts:
         spec, _, name = text.rpartition("=")
         if not spec or not name:
             raise UserError(f"--name must be LEARNER=NAME, e.g. ffnsl=FFNSL; got '{text}'.")
-        found[spec] = name
-    return found
+        result[spec] = name
+    return result
 
 
 def _filters(function: Any) -> Any:
@@ -128,20 +128,20 @@ def command(
     """
     from nsl_bench.api.results import Results
 
-    found = Results(*results, names=names)
+    result = Results(*results, names=names)
     where: dict[str, Any] = {name: list(value) for name in _FILTERS if (value := options.pop(name))}
     if shares:
         where["share"] = shares
-    if where and len(found):
-        found = found.where(**where)
-    if found.frame.empty or not (runs or (found.frame["status"] == "ok").any()):
+    if where and len(result):
+        result = result.where(**where)
+    if result.frame.empty or not (runs or (result.frame["status"] == "ok").any()):
         click.echo(f"No finished runs in {' and '.join(map(str, results))}.", err=True)
-        if not found.frame.empty:
-            _say_what_counts(found)
+        if not result.frame.empty:
+            _say_what_counts(result)
     elif runs:
-        click.echo(_listed(found), nl=False)
+        click.echo(_listed(result), nl=False)
     else:
-        _report(found, **options)
+        _report(result, **options)
 
 
 def _listed(found: Results) -> str:

@@ -114,5 +114,5 @@ def pixels(picture: Image.Image) -> npt.NDArray[np.uint8]:
     """
     if picture.mode not in ("L", "LA", "RGB", "RGBA"):
         raise ValueError(f"the image mode must be 8-bit grey or colour; got {picture.mode}")
-    found: npt.NDArray[np.uint8] = np.asarray(picture)
-    return found[..., None] if found.ndim == 2 else found
+    result: npt.NDArray[np.uint8] = np.asarray(picture)
+    return result[..., None] if result.ndim == 2 else result

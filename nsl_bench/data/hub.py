@@ -128,8 +128,8 @@ def _client_error() -> type[BaseException]:
     """What the client library that `huggingface_hub` is built on raises; it differs between its versions."""
     from huggingface_hub import errors
 
-    found: type[BaseException] = errors.HfHubHTTPError.__bases__[0]
-    return found
+    result: type[BaseException] = errors.HfHubHTTPError.__bases__[0]
+    return result
 
 
 @dataclass(frozen=True)

@@ -199,11 +199,11 @@ class Manifest(Open):
             ) from None
         except (OSError, ValueError, RecursionError) as error:
             raise UserError(f"The manifest {path} cannot be read ({error}); generate it again.") from error
-        found = values.get("format") if isinstance(values, dict) else None
-        if found != FORMAT:
+        result = values.get("format") if isinstance(values, dict) else None
+        if result != FORMAT:
             writer = values.get("generator") if isinstance(values, dict) else None
             raise UserError(
-                f"The manifest {path} has format {found!r}, written by {writer}; this nsl-bench reads "
+                f"The manifest {path} has format {result!r}, written by {writer}; this nsl-bench reads "
                 f"format {FORMAT}. Use a matching version, or generate the data set again."
             )
         try:

@@ -136,12 +136,12 @@ class Recipe(Declared):
             UserError: an unknown key, a value of the wrong type, or no benchmark.
         """
         given = {key: value for key, value in values.items() if value is not None}
-        found = checked(cls, given, f"{where}: ")
-        if found.size is not None and found.train is not None:
+        result = checked(cls, given, f"{where}: ")
+        if result.size is not None and result.train is not None:
             raise UserError(
                 f"{where}: 'size' and 'train' both set the number of train examples; give one of them."
             )
-        return found
+        return result
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, of which `from_dict` makes the same recipe again."""

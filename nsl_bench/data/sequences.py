@@ -57,9 +57,9 @@ def as_sequences(dataset: Dataset) -> Dataset:
         whole = values if isinstance(values, pa.Array) else pa.concat_arrays(values.chunks)
         columns[name] = pa.ListArray.from_arrays(offsets, whole)
         features[name] = datasets.List(dataset.features[name])
-    found = datasets.Features(features)
-    info = datasets.DatasetInfo(description=dataset.info.description, features=found)
-    made = pa.table(columns).cast(found.arrow_schema)
+    result = datasets.Features(features)
+    info = datasets.DatasetInfo(description=dataset.info.description, features=result)
+    made = pa.table(columns).cast(result.arrow_schema)
     return datasets.Dataset(made, info=info, split=dataset.split)
 
 

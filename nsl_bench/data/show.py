@@ -80,15 +80,15 @@ def _pictures(
     source: ImageSource, shift: Shift | None, examples: Split
 ) -> list[dict[int, npt.NDArray[np.uint8]]]:
     """The image of each slot of each example that is not blank."""
-    found: list[dict[int, npt.NDArray[np.uint8]]] = [{} for _ in range(len(examples))]
+    result: list[dict[int, npt.NDArray[np.uint8]]] = [{} for _ in range(len(examples))]
     for shifted in (False, True):
         places = np.argwhere((examples.images != BLANK) & (examples.shifted == shifted)[:, None])
         if len(places):
             indices = examples.images[places[:, 0], places[:, 1]].astype(np.int64)
             images = render(source, shift if shifted else None, examples.pool, indices)
             for (i, slot), image in zip(places.tolist(), images, strict=True):
-                found[i][slot] = image
-    return found
+                result[i][slot] = image
+    return result
 
 
 def _body(

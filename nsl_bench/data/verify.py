@@ -82,11 +82,11 @@ def verify(folder: Path, *, progress: bool = False) -> Manifest:
         # The pool first: its images are those of the other configurations.
         for config in sorted(manifest.configs, key=lambda name: name != IMAGES):
             for split, entry in manifest.configs[config].items():
-                found = hashlib.sha256()
+                result = hashlib.sha256()
                 for _, row in checked_rows(folder, manifest, config, split, digests):
-                    found.update(row + b"\n")
+                    result.update(row + b"\n")
                     bar.update()
-                _same(folder, f"{config}/{split}", found.hexdigest(), entry.content_hash)
+                _same(folder, f"{config}/{split}", result.hexdigest(), entry.content_hash)
                 for percent, content_hash in entry.percents.items():
                     mixed = _mixed_hash(folder, manifest, config, split, percent, digests)
                     _same(folder, f"{config}/{split}, {percent} % shifted,", mixed, content_hash)
@@ -236,9 +236,9 @@ def metadata_types(folder: Path, manifest: Manifest, config: str, split: str) ->
 
     file = folder / manifest.split(config, split).files[0]
     with _readable(file):
-        found = Features.from_arrow_schema(pq.read_schema(file))
-        _check_columns(file, found, manifest, config)
-        return {name: found[name].dtype for name in manifest.metadata}
+        result = Features.from_arrow_schema(pq.read_schema(file))
+        _check_columns(file, result, manifest, config)
+        return {name: result[name].dtype for name in manifest.metadata}
 
 
 def _rows(file: Path, manifest: Manifest, config: str) -> Iterator[dict[str, Any]]:

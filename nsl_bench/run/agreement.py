@@ -167,11 +167,11 @@ def labels_by_tree(
         label, _, body = (branch, "", "") if branch in numbers else branch.partition(" if ")
         applies = left.copy()
         for test in body.split(" and ") if body else ():
-            found = _TEST.fullmatch(test)
-            if found is None or found[1] not in columns:
+            result = _TEST.fullmatch(test)
+            if result is None or result[1] not in columns:
                 raise UserError(f"The test '{test[:60]}' of a tree names no feature of {benchmark.name}.")
             try:
-                applies &= _HOLDS[found[2]](columns[found[1]], float(found[3]))
+                applies &= _HOLDS[result[2]](columns[result[1]], float(result[3]))
             except ValueError:
                 raise UserError(f"The test '{test[:60]}' of a tree has no number.") from None
         if label not in numbers:

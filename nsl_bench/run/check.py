@@ -92,22 +92,22 @@ def check(spec: str, limits: Limits, benchmarks: Sequence[str] = ()) -> Iterator
             first = _try(spec, limits, views, printed)
             second = _try(spec, limits, views, printed)
         except Failure as failure:
-            found = [Finding(failure.status != "not_applicable", name, _told(failure))]
+            result = [Finding(failure.status != "not_applicable", name, _told(failure))]
             late = failure.status == "timeout"
             lines = failure.output
         except NotApplicable as error:
-            found = [Finding(False, name, f"not applicable: {error}")]
+            result = [Finding(False, name, f"not applicable: {error}")]
             lines = ""
         except UserError as error:
-            found = [Finding(True, name, str(error))]
+            result = [Finding(True, name, str(error))]
             lines = ""
         else:
-            found = list(_compared(first, second, name))
+            result = list(_compared(first, second, name))
             lines = ""
         if printed and printed[0].strip() and printed[0].strip() != lines.strip():
             yield Finding(False, name, _shown(printed[0]))
-        yield from (one for one in found if not one.wrong or one.sentence not in said)
-        said |= {one.sentence for one in found}
+        yield from (one for one in result if not one.wrong or one.sentence not in said)
+        said |= {one.sentence for one in result}
         if late:
             if name != list(tasks)[-1]:
                 yield Finding(False, name, "The learner was not tried on the remaining tasks.")

@@ -237,8 +237,8 @@ class Turns:
 
     def done_elsewhere(self) -> dict[str, str]:
         """The statuses of runs that other sweeps did since this one began, by key."""
-        found, appended, self._end = self._store.since(self._end)
-        for key, status in found.items():
+        result, appended, self._end = self._store.since(self._end)
+        for key, status in result.items():
             if key not in self._own and (appended or not self._again(status)):
                 self._known[key] = status
         return self._known

@@ -53,13 +53,13 @@ def limits_said(limits: Limits | None) -> dict[str, Any]:
 @memoise
 def versions() -> dict[str, str]:
     """Versions of nsl-bench, Python, and the libraries that results may depend on."""
-    found = {"nsl-bench": __version__, "python": platform.python_version()}
+    result = {"nsl-bench": __version__, "python": platform.python_version()}
     for name in LIBRARIES:
         try:
-            found[name] = version(name)
+            result[name] = version(name)
         except PackageNotFoundError:
             continue
-    return found
+    return result
 
 
 @memoise
@@ -71,11 +71,11 @@ def processor() -> dict[str, str]:
             name, _, value = line.partition(":")
             told.setdefault(name.strip(), value.strip())
     flags = told.get("flags", told.get("Features", "")).split()
-    found = {
+    result = {
         "processor": told.get("model name") or platform.processor(),
         "instructions": " ".join(flag for flag in _INSTRUCTIONS if flag in flags),
     }
-    return {name: value for name, value in found.items() if value}
+    return {name: value for name, value in result.items() if value}
 
 
 def environment() -> dict[str, Any]:

@@ -94,9 +94,9 @@ def analyse_errors(
     if not benchmark.true_rule:
         return ErrorAnalysis(crisp, inference.probabilities, None, inference.used)
     cause = _causes(benchmark, split, predictions, framework, answers["hypothesis"][0])
-    found = {**{f"error_{name}": float(np.mean(cause == k)) for k, name in enumerate(CAUSES)}, **crisp}
+    result = {**{f"error_{name}": float(np.mean(cause == k)) for k, name in enumerate(CAUSES)}, **crisp}
     words = [*CAUSES, ""]
-    return ErrorAnalysis(found, inference.probabilities, [words[c] for c in cause.tolist()], inference.used)
+    return ErrorAnalysis(result, inference.probabilities, [words[c] for c in cause.tolist()], inference.used)
 
 
 @dataclass(frozen=True)
@@ -178,10 +178,10 @@ def answer_of(
             _answers[asked] = inferred(make, query, probabilities, facts, allowance=allowance)
         except Ended as ended:  # it may have taken its time
             _answers[asked] = ended
-    found = _answers[asked]
-    if isinstance(found, Ended):
-        raise found
-    return found
+    result = _answers[asked]
+    if isinstance(result, Ended):
+        raise result
+    return result
 
 
 def _longest(benchmark: Benchmark, split: Split) -> int:

@@ -72,16 +72,16 @@ def jobs_in(out: Path, name: str | None = None) -> dict[Path, Job]:
     Raises:
         UserError: no exported folder is found, or one is damaged.
     """
-    found: dict[Path, Job] = {}
+    result: dict[Path, Job] = {}
     for task in sorted([*out.glob("task.json"), *out.glob("*/task.json")]):
         try:
             job = Job.from_dict(parse_json(task.read_bytes())["job"])
         except (OSError, ValueError, KeyError, TypeError, UserError) as error:
             raise UserError(f"{task} is damaged; write its folder again with `nsl-bench export`.") from error
-        found[task.parent] = replace(job, learner=name or job.learner)
-    if not found:
+        result[task.parent] = replace(job, learner=name or job.learner)
+    if not result:
         raise UserError(f"{out} contains no exported folders; write them with `nsl-bench export`.")
-    return found
+    return result
 
 
 def score(folder: Path, job: Job, bench: Bench, limits: Limits | None) -> Outcome:

@@ -127,20 +127,20 @@ def _records(path: str) -> list[str]:
 def _predictions(path: str, key: str | None) -> list[tuple[str, Any]]:
     """The columns of a file: numbers as they are, texts as places among those that occur."""
     table = _table(path, key)
-    found: list[tuple[str, Any]] = []
+    result: list[tuple[str, Any]] = []
     for name in table.column_names:
         column = table[name].combine_chunks()
         if name.startswith("p_"):
             if key is None or column.null_count < len(column):
-                found.append((name, column.to_numpy(zero_copy_only=False)))
+                result.append((name, column.to_numpy(zero_copy_only=False)))
         elif name in _COUNTS and _is_count(column.type) and column.null_count == 0:
-            found.append((name, column.to_numpy(zero_copy_only=False)))
+            result.append((name, column.to_numpy(zero_copy_only=False)))
         elif name in _TEXTS or (name == _CONCEPTS and column.null_count < len(column)):
             coded = column.fill_null("").dictionary_encode()
             places = coded.indices.to_numpy(zero_copy_only=False)
-            found.append((name, {"words": coded.dictionary.to_pylist(), "places": places}))
-    _check_words(path, found)
-    return found
+            result.append((name, {"words": coded.dictionary.to_pylist(), "places": places}))
+    _check_words(path, result)
+    return result
 
 
 def _check(path: str) -> None:
@@ -226,10 +226,10 @@ def _table(path: str, key: str | None) -> pa.Table:
     except Exception as error:  # a damaged file raises almost anything
         raise UserError(f"The predictions {path} cannot be read ({_short(error)}).") from error
     if not right:
-        found = quoted([f"{name}: {kind}" for name, kind in kinds.items()])
+        result = quoted([f"{name}: {kind}" for name, kind in kinds.items()])
         raise UserError(
             f"The predictions {path} must have the text columns evaluation, example, label and predicted, "
-            f"and may have a number p_LABEL per label; got the columns {found}."
+            f"and may have a number p_LABEL per label; got the columns {result}."
         )
     return table
 

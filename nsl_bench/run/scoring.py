@@ -174,12 +174,12 @@ def measure_learner(
         Failure: the learner failed; the message says in which step.
         InvalidOutput: its output has a wrong shape or wrong values.
     """
-    found = Measured()
+    result = Measured()
     costs = Costs(learner)
     if learned is None:
-        learner = _fitted(learner, material, found, costs)
-        learned = Learned(learner, dict(costs.numbers), found.validation_hash)
-    learner, found.learned, found.validation_hash = learned.learner, learned, learned.validation_hash
+        learner = _fitted(learner, material, result, costs)
+        learned = Learned(learner, dict(costs.numbers), result.validation_hash)
+    learner, result.learned, result.validation_hash = learned.learner, learned, learned.validation_hash
     costs.numbers.update(learned.numbers)
     views = material.tests()
     answers = _answers(learner, views, costs)
@@ -190,30 +190,30 @@ def measure_learner(
     with blaming("rules"), costs.of("prediction"):
         hypothesis = hypothesis_of(learner, material.benchmark)
     told = learner.effort() if isinstance(learner, FolderLearner) else costs.numbers
-    found.numbers = {**told, **asked}
+    result.numbers = {**told, **asked}
     own = hypothesis  # whose probabilities and atoms are the learner's
     if hypothesis is not None and hypothesis.language == "tree":
         hypothesis = own = replace(hypothesis, atoms=tests_on(hypothesis.rules))
     if hypothesis is not None and (hypothesis.language == "asp" or not _is_ours(learner)):
-        own, hypothesis = _counting(hypothesis, material, answers, found.numbers, allowance)
-    found.hypothesis = hypothesis
+        own, hypothesis = _counting(hypothesis, material, answers, result.numbers, allowance)
+    result.hypothesis = hypothesis
     if hypothesis is not None and hypothesis.fidelity is not None:
-        found.numbers["fidelity"] = hypothesis.fidelity
+        result.numbers["fidelity"] = hypothesis.fidelity
     if own is not None:
-        found.numbers["atoms"], found.numbers["rules"] = float(own.atoms), float(len(own.rules))
+        result.numbers["atoms"], result.numbers["rules"] = float(own.atoms), float(len(own.rules))
         if own.language == "asp" and material.tested.true_rule:
             # Rules may be beyond deciding (not stratified, too hard): then the number is left out.
             with contextlib.suppress(UserError):
                 same = is_true_rule(own.rules, material.tested, allowance.memory)
-                found.numbers["equivalent"] = float(same)
-    _count(found, material, own, answers, allowance, concepts)
+                result.numbers["equivalent"] = float(same)
+    _count(result, material, own, answers, allowance, concepts)
     if hasattr(learner, "examples_") and material.benchmark.true_rule:
         with blaming("examples_"):
             check_examples(learner.examples_, type(learner).__name__)
-            found.numbers.update(example_quality(learner.examples_, material.benchmark))
-    found.timed_out = bool(getattr(learner, "timed_out_", False))
-    found.tuning = tuning_of(learner)
-    return found
+            result.numbers.update(example_quality(learner.examples_, material.benchmark))
+    result.timed_out = bool(getattr(learner, "timed_out_", False))
+    result.tuning = tuning_of(learner)
+    return result
 
 
 def _fitted(learner: Any, material: Material, found: Measured, costs: Costs) -> Any:
@@ -247,7 +247,7 @@ def _asked_more(
     Returns:
         The numbers; and int16 [n, slots], the concepts, None of a learner that returns none.
     """
-    found: dict[str, float] = {}
+    result: dict[str, float] = {}
     seen_here: npt.NDArray[np.int16] | None = None
     test = material.test
     if hasattr(learner, "predict_concepts"):
@@ -255,18 +255,18 @@ def _asked_more(
             answer = learner.predict_concepts(views["framework"])
             if answer is not None:
                 given = concept_probabilities(answer, test.split)
-                found.update(concept_metrics(given, test.split))
+                result.update(concept_metrics(given, test.split))
                 seen_here = seen_concepts(given, test.split)
     if test.predictions is None or material.resolved.job.track != "pretrained":
-        return found, seen_here
+        return result, seen_here
     for k in interventions:
         rng = generator("interventions", material.tested.name, material.tested.version)
         seen = replace(test, predictions=intervened(test.split, test.predictions, k, rng))
         shown = material.view(seen, labelled=False)
         with contextlib.suppress(Unanswered), blaming("predict"), costs.of("prediction", shown):
             labels, _ = answers_of(learner, shown)
-            found[f"accuracy_given_{k}"] = measure.accuracy(labels, test.split.labels.astype(np.int64))
-    return found, seen_here
+            result[f"accuracy_given_{k}"] = measure.accuracy(labels, test.split.labels.astype(np.int64))
+    return result, seen_here
 
 
 def _is_ours(learner: Any) -> bool:
@@ -363,12 +363,12 @@ def imputed(material: Material) -> Measured:
     n_labels = len(names)
     majority = int(np.argmax([often.get(name, 0) for name in names]))
     predicted = np.full(len(material.test.split), majority, np.int16)
-    found = Measured()
+    result = Measured()
     answers: dict[str, Answered] = {
         name: (predicted, one_hot(predicted, n_labels)) for name in material.tests()
     }
-    _count(found, material, None, answers, Allowance(None))
-    return found
+    _count(result, material, None, answers, Allowance(None))
+    return result
 
 
 @contextlib.contextmanager

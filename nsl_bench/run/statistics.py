@@ -156,19 +156,19 @@ def _variances(
     table: Floats, factors: Sequence[str], images: npt.NDArray[np.integer] | None, shared_test: bool
 ) -> dict[str, tuple[float, float]]:
     """By factor that was drawn several times: the variance of the mean that comes of it, and its degrees."""
-    found: dict[str, tuple[float, float]] = {}
+    result: dict[str, tuple[float, float]] = {}
     for axis, name in enumerate(factors):
         k = table.shape[axis]
         if k > 1:
             means = _each_mean(table, axis)
-            found[name] = float(means.var(ddof=1)) / k, k - 1.0
+            result[name] = float(means.var(ddof=1)) / k, k - 1.0
     rest = tuple(range(0 if shared_test else 1, table.ndim - 1))
     each = table.mean(axis=rest)  # [examples], or [splits, examples]
     n = each.shape[-1]
     if n > 1:
         there = ~np.isnan(each)
         if images is None:
-            found[EXAMPLES] = _own_part(each), float(there.sum() - each.size // n)
+            result[EXAMPLES] = _own_part(each), float(there.sum() - each.size // n)
         else:
             if images.shape[:-1] != each.shape:
                 raise ValueError(
@@ -176,8 +176,8 @@ def _variances(
                 )
             shown = images[there]
             error = image_std_err(each[there], shown)
-            found[IMAGES] = error**2, max(1.0, len(np.unique(shown[shown >= 0])) - 1.0)
-    return found
+            result[IMAGES] = error**2, max(1.0, len(np.unique(shown[shown >= 0])) - 1.0)
+    return result
 
 
 def _total(table: Floats, parts: Mapping[str, tuple[float, float]], shared_test: bool) -> float:
@@ -222,8 +222,8 @@ def _ends(
     if error == 0:
         return mean, mean
     reach = -float(ndtri(level / 2) if math.isinf(df) else stdtrit(df, level / 2)) * error
-    found = nested_bootstrap(table, shared_test=shared_test, draws=draws, seed=seed) - mean
-    low, high = np.quantile(found, [level / 2, 1 - level / 2]).tolist()
+    result = nested_bootstrap(table, shared_test=shared_test, draws=draws, seed=seed) - mean
+    low, high = np.quantile(result, [level / 2, 1 - level / 2]).tolist()
     if not low < 0 < high:
         return mean - reach, mean + reach
     stretch = 2 * reach / (high - low)
@@ -249,8 +249,8 @@ def nested_bootstrap(
     n = table.shape[-1]
 
     def shares(k: int) -> Floats:
-        found: Floats = rng.multinomial(k, np.full(k, 1 / k), size=draws) / k
-        return found
+        result: Floats = rng.multinomial(k, np.full(k, 1 / k), size=draws) / k
+        return result
 
     if shared_test:
         means = (shares(n) @ table.reshape(-1, n).T).reshape(draws, *table.shape[:-1])
@@ -262,8 +262,8 @@ def nested_bootstrap(
     while means.ndim > 1:
         weights = shares(means.shape[1])
         means = (means * weights.reshape(*weights.shape, *(1,) * (means.ndim - 2))).sum(axis=1)
-    found: Floats = means
-    return found
+    result: Floats = means
+    return result
 
 
 def image_std_err(scores: npt.ArrayLike, images: npt.ArrayLike) -> float:
@@ -353,5 +353,5 @@ def paired_interval(differences: Floats, level: float = _LEVEL) -> tuple[float, 
         return float(differences.mean()), float(differences.mean())
     from scipy.stats import ttest_1samp
 
-    found = ttest_1samp(differences, 0.0).confidence_interval(1 - level)
-    return float(found.low), float(found.high)
+    result = ttest_1samp(differences, 0.0).confidence_interval(1 - level)
+    return float(result.low), float(result.high)

@@ -171,11 +171,11 @@ class Store:
 
     def latest(self) -> dict[str, Record]:
         """The last record of each key, in the order of writing."""
-        found: dict[str, Record] = {}
+        result: dict[str, Record] = {}
         for record in self:
-            found.pop(record.key, None)
-            found[record.key] = record
-        return found
+            result.pop(record.key, None)
+            result[record.key] = record
+        return result
 
     def statuses(self) -> dict[str, str]:
         """The status of the last run of each key."""
@@ -206,12 +206,12 @@ class Store:
             opened.seek(begin)
             text = opened.read(size - begin)
         whole = text[: text.rfind(b"\n") + 1]  # another process may be writing the last line
-        found: dict[str, str] = {}
+        result: dict[str, str] = {}
         for line in whole.splitlines():
             with contextlib.suppress(ValueError):
                 record = Record.from_json(line)
-                found[record.key] = record.status
-        return found, True, (now, begin + len(whole))
+                result[record.key] = record.status
+        return result, True, (now, begin + len(whole))
 
     def done(self) -> set[str]:
         """The keys of successful runs."""
@@ -238,9 +238,9 @@ class Store:
         if path.is_file():
             return read_predictions(path)
         for compacted in sorted(self.folder.glob("predictions-*.parquet"), reverse=True):
-            found = read_predictions(compacted, key)
-            if not found.empty:
-                return found
+            result = read_predictions(compacted, key)
+            if not result.empty:
+                return result
         raise NoPredictions(f"The run {key} in {self.folder} has no predictions.")
 
     def log(self, key: str) -> Path:
@@ -395,15 +395,15 @@ def _holds_files(path: Path) -> bool:
 
 def _check_schema(marker: Path) -> None:
     try:
-        found = checked(_Marker, parse_json(marker.read_bytes())).schema
+        result = checked(_Marker, parse_json(marker.read_bytes())).schema
     except (OSError, ValueError, UserError) as error:
         reason = str(error).rstrip(".")
         raise UserError(
             f"{marker} is damaged ({reason}); it must hold the schema of a results folder."
         ) from error
-    if found != SCHEMA:
+    if result != SCHEMA:
         raise UserError(
-            f"The results in {marker.parent} have another format (schema {found}); nsl-bench "
+            f"The results in {marker.parent} have another format (schema {result}); nsl-bench "
             f"{__version__} reads schema {SCHEMA}. Use a new folder, or the version of nsl-bench that wrote "
             "them."
         )

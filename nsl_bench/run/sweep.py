@@ -378,8 +378,8 @@ def _next_of(running: set[Any], client: Any) -> set[Any]:
     while True:
         try:
             with client.as_current():
-                found = wait(running, timeout=_DASK_SECONDS, return_when="FIRST_COMPLETED")
-            return set(found.done)
+                result = wait(running, timeout=_DASK_SECONDS, return_when="FIRST_COMPLETED")
+            return set(result.done)
         except TimeoutError:
             states = [one["status"] for one in client.scheduler_info(n_workers=-1)["workers"].values()]
             if "running" not in states and not told:

@@ -59,17 +59,17 @@ def _labels_in(example: WeightedExample, benchmark: Benchmark) -> list[tuple[tup
     if not benchmark.sequential or any(fact.partition("(")[0] in asks for fact in example.context):
         return [(example.context, _label_of(example.inclusions, example.exclusions, space))]
     required, forbidden = set(example.inclusions), set(example.exclusions)
-    found: list[tuple[tuple[str, ...], int]] = []
+    result: list[tuple[tuple[str, ...], int]] = []
     while True:
-        step = len(found) + 1
+        step = len(result) + 1
         atoms = {atom: benchmark.step_atom(atom, step) for atom in space.atoms if atom is not None}
         mine, others = (
             tuple(atom for atom, at_step in atoms.items() if at_step in given)
             for given in (required, forbidden)
         )
         if not mine and not others:
-            return found or [(example.context, _NONE)]
-        found.append((example.context + benchmark.current_step(step), _label_of(mine, others, space)))
+            return result or [(example.context, _NONE)]
+        result.append((example.context + benchmark.current_step(step), _label_of(mine, others, space)))
 
 
 def _label_of(inclusions: tuple[str, ...], exclusions: tuple[str, ...], space: LabelSpace) -> int:
@@ -98,10 +98,10 @@ def is_true_rule(rules: tuple[str, ...], benchmark: Benchmark, memory: int | Non
         raise UserError(f"The rule that labels the data of {benchmark.name} is unknown.")
     atoms = tuple(atom for atom in benchmark.labels.atoms if atom is not None)
     texts = (benchmark.true_rule, benchmark.background, benchmark.inputs)
-    found = _equivalent(rules, texts, atoms, memory)
-    if isinstance(found, UserError):
-        raise found
-    return found
+    result = _equivalent(rules, texts, atoms, memory)
+    if isinstance(result, UserError):
+        raise result
+    return result
 
 
 @memoise
