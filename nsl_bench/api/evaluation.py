@@ -117,13 +117,7 @@ class Evaluation:
         inside = [job for job in self.jobs if job.learner in self.own]
         apart = [job for job in self.jobs if job.learner not in self.own]
         parallel = min(options.jobs or cores, max(1, len(apart)))
-        bench = Bench(
-            options.device,
-            workers=max(1, cores // parallel),
-            limits=options.limits,
-            data_seed=options.data_seed,
-            interventions=options.interventions,
-        )
+        bench = Bench.of(options, max(1, cores // parallel))
         dask = None if options.scheduler is None else Executor.dask(options.scheduler)
         if dask is None:
             prepared((job.learner for job in self.todo), preparing)

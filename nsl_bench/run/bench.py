@@ -19,6 +19,7 @@ from nsl_bench.learners.view import View
 from nsl_bench.logic.guarded.call import Allowance
 from nsl_bench.run.environment import environment, limits_said, versions
 from nsl_bench.run.fit_cache import FitCache
+from nsl_bench.run.grid import Options
 from nsl_bench.run.job import Job
 from nsl_bench.run.material import Material, Materials
 from nsl_bench.run.record import Record
@@ -33,7 +34,7 @@ from nsl_bench.sandbox.sealing import DataSeed, check_in_force, check_limits
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Bench", "Outcome", "Setup", "check_true_rule"]
+__all__ = ["Bench", "Outcome", "check_true_rule"]
 
 
 @dataclass(frozen=True)
@@ -49,17 +50,6 @@ class Outcome:
     record: Record
     predictions: pd.DataFrame | None
     log: str = ""
-
-
-@dataclass(frozen=True)
-class Setup:
-    """The arguments of a `Bench`, to create an equal one in another process."""
-
-    device: str = "auto"
-    workers: int = 1
-    limits: Limits | None = None
-    data_seed: DataSeed | None = None
-    interventions: tuple[int, ...] = ()
 
 
 @dataclass
@@ -109,9 +99,20 @@ class Bench:
         self._materials = Materials(device, workers)
 
     @property
-    def setup(self) -> Setup:
-        """The arguments for an equal bench in another process, where runs are already parallel."""
-        return Setup(self.device, 1, self.limits, self.data_seed, self.interventions)
+    def options(self) -> Options:
+        """What makes an equal bench in another process."""
+        return Options(self.limits, self.device, data_seed=self.data_seed, interventions=self.interventions)
+
+    @classmethod
+    def of(cls, options: Options, workers: int = 1) -> Bench:
+        """The bench of some options; where runs are parallel, images are rendered by one process."""
+        return cls(
+            options.device,
+            workers,
+            limits=options.limits,
+            data_seed=options.data_seed,
+            interventions=options.interventions,
+        )
 
     def run(self, job: Job, given: Any = None) -> Outcome:
         """Do a job. If the learner raises an exception, the record has a failure.

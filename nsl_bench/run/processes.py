@@ -23,7 +23,8 @@ from nsl_bench.core.interrupts import leave_to_parent, starting_processes
 from nsl_bench.run.job import Job
 
 if TYPE_CHECKING:
-    from nsl_bench.run.bench import Bench, Outcome, Setup
+    from nsl_bench.run.bench import Bench, Outcome
+    from nsl_bench.run.grid import Options
 
 __all__ = ["Groups", "check_workers", "identity", "identity_on_worker", "run_on_dask", "side_by_side"]
 
@@ -34,13 +35,13 @@ _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA
 
 
 def side_by_side(
-    jobs: Sequence[Job], setup: Setup, processes: int, begin: Callable[[Job], bool] = lambda job: True
+    jobs: Sequence[Job], options: Options, processes: int, begin: Callable[[Job], bool] = lambda job: True
 ) -> Iterator[Outcome]:
     """Do jobs in several processes; yields each outcome as soon as it is known.
 
     Args:
         jobs: the jobs.
-        setup: setup of the bench in each process.
+        options: of the bench in each process.
         processes: number of processes.
         begin: asked before a job is handed to a process; a job for which it says False is left out.
 
@@ -58,7 +59,7 @@ def side_by_side(
         todo = iter(partial(left.next_for, worker), None)
         job = next(filter(begin, todo), None)
         if job is not None:
-            running[workers[worker].submit(run_in_worker, job, setup)] = worker
+            running[workers[worker].submit(run_in_worker, job, options)] = worker
 
     # Workers that are killed leave their temporary files.
     with temporary() as place:
@@ -132,30 +133,30 @@ class Groups:
 _local = threading.local()
 
 
-def run_in_worker(job: Job, setup: Setup, *, keep_fits: bool = True) -> Outcome:
+def run_in_worker(job: Job, options: Options, *, keep_fits: bool = True) -> Outcome:
     """Do a job in a worker, which keeps data and networks for its next job.
 
     Args:
         job: the job.
-        setup: setup of the bench.
+        options: of the bench.
         keep_fits: whether to keep learners, too, which must then end with this process.
     """
     from nsl_bench.run.bench import Bench
 
-    if getattr(_local, "setup", None) != setup:
-        _local.bench, _local.setup = Bench(**vars(setup)), setup
+    if getattr(_local, "options", None) != options:
+        _local.bench, _local.options = Bench.of(options), options
         if keep_fits:
             _local.bench.fits.start()
     bench: Bench = _local.bench
     return bench.run(job)
 
 
-def run_on_dask(job: Job, setup: Setup, wanted: tuple[str, str]) -> Outcome:
+def run_on_dask(job: Job, options: Options, wanted: tuple[str, str]) -> Outcome:
     """Do a job in a worker of a Dask cluster.
 
     Args:
         job: the job.
-        setup: setup of the bench.
+        options: of the bench.
         wanted: `identity` of the process that started the sweep.
 
     Raises:
@@ -168,8 +169,8 @@ def run_on_dask(job: Job, setup: Setup, wanted: tuple[str, str]) -> Outcome:
     check_workers({worker.address: identity()}, wanted)
     limit = worker.memory_manager.memory_limit
     if limit and psutil.Process().memory_info().rss > _MOST_MEMORY * limit:
-        _local.bench = _local.setup = None  # else Dask would pause the worker, and never go on
-    return run_in_worker(job, setup, keep_fits=False)
+        _local.bench = _local.options = None  # else Dask would pause the worker, and never go on
+    return run_in_worker(job, options, keep_fits=False)
 
 
 def identity_on_worker() -> Callable[[], tuple[str, str]]:

@@ -22,14 +22,14 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.core.interrupts import patient
 from nsl_bench.run.claims import Turns
 from nsl_bench.run.fit_cache import in_order
-from nsl_bench.run.grid import Rerun
+from nsl_bench.run.grid import Options, Rerun
 from nsl_bench.run.job import Job
 from nsl_bench.run.processes import check_workers, identity, identity_on_worker, run_on_dask, side_by_side
 from nsl_bench.run.record import Record
 from nsl_bench.run.store import Store
 
 if TYPE_CHECKING:
-    from nsl_bench.run.bench import Bench, Outcome, Setup
+    from nsl_bench.run.bench import Bench, Outcome
 
 __all__ = ["EXECUTORS", "Executor", "SchedulerLost", "Tally", "keep", "sweep", "to_do"]
 
@@ -292,14 +292,14 @@ def _outcomes(
             bench.fits.release()
         return
     if executor.scheduler is None:
-        yield from side_by_side(jobs, bench.setup, executor.jobs, begin)
+        yield from side_by_side(jobs, bench.options, executor.jobs, begin)
         return
     with _hushed():
-        yield from _on_dask(jobs, bench.setup, executor.scheduler, begin)
+        yield from _on_dask(jobs, bench.options, executor.scheduler, begin)
 
 
 def _on_dask(
-    jobs: Sequence[Job], setup: Setup, scheduler: str, begin: Callable[[Job], bool]
+    jobs: Sequence[Job], options: Options, scheduler: str, begin: Callable[[Job], bool]
 ) -> Iterator[Outcome]:
     """Do jobs on a Dask cluster; yields each outcome as soon as it is known.
 
@@ -317,7 +317,7 @@ def _on_dask(
         while True:
             ahead = _AHEAD * max(1, sum(client.nthreads().values()))
             for job in islice(left, max(0, ahead - len(running))):
-                running.add(client.submit(run_on_dask, job, setup, identity(), pure=False))
+                running.add(client.submit(run_on_dask, job, options, identity(), pure=False))
             if not running:
                 return
             for future in _next_of(running, client):

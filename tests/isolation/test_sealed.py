@@ -179,7 +179,7 @@ def test_a_sealed_run_needs_its_seed(place: Path, bench: Bench, tmp_path: Path) 
     again = Bench(limits=bench.limits, data_seed=bench.data_seed).run(sealed)
     assert again.record.content_hash == bench.run(sealed).record.content_hash
     assert bench.data_seed is not None
-    assert bench.data_seed.secret not in again.record.to_json() + repr(bench.setup)
+    assert bench.data_seed.secret not in again.record.to_json() + repr(bench.options)
 
 
 @pytest.mark.parametrize(

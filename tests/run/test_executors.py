@@ -291,7 +291,7 @@ def test_a_worker_of_another_version(module: str, name: str, cluster: Any, tmp_p
             ):
                 sweep(jobs, Store(tmp_path), Bench(), executor=Executor(2, cluster.scheduler_address))
             with pytest.raises(UserError, match="restart the worker"):  # one that joins later
-                client.submit(run_on_dask, jobs[0], Bench().setup, identity(), workers=[one]).result()
+                client.submit(run_on_dask, jobs[0], Bench().options, identity(), workers=[one]).result()
         finally:
             client.run(becomes, before, workers=[one])
 
