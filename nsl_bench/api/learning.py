@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["learn"]
 
-_MEBIBYTE = 2**20
 _STATEMENT = re.compile(r"#\s*\w+|~|:-|\.\s*$")
 
 
@@ -73,6 +72,7 @@ def learn(
     Raises:
         UserError: the task cannot be read or solved, or the process ended before it had found a hypothesis.
     """
+    from nsl_bench.core.budget import MEBIBYTE
     from nsl_bench.logic.guarded.learning import solve_isolated
 
     notes: list[str] = []
@@ -83,7 +83,7 @@ def learn(
         rule_learner=rule_learner,
         find=rule_learner_of,
         time_limit=time_limit,
-        memory_limit=None if memory_limit is None else memory_limit * _MEBIBYTE,
+        memory_limit=None if memory_limit is None else memory_limit * MEBIBYTE,
         verify=verify,
         explain=explain,
         options={"threads": threads} if threads != 1 else {},

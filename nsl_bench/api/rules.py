@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Prediction", "how_good", "predict"]
 
-_MEBIBYTE = 2**20
-
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
@@ -143,6 +141,7 @@ def predict(
     import numpy as np
 
     from nsl_bench.core import registry
+    from nsl_bench.core.budget import MEBIBYTE
     from nsl_bench.learners.queries import engine_of, facts_so_far, query_of, seen_so_far
     from nsl_bench.logic.asp.text import read_text
     from nsl_bench.logic.guarded.call import Allowance, guarded, prepare
@@ -161,7 +160,7 @@ def predict(
     if result.sequential:
         places = np.array(examples.steps)
         vectors, facts = seen_so_far(places, vectors), facts_so_far(result, places, facts)
-    memory = None if memory_limit is None else memory_limit * _MEBIBYTE
+    memory = None if memory_limit is None else memory_limit * MEBIBYTE
     answer = inferred(
         partial(engine_of, engine),
         query,

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
-_MEBIBYTE = 2**20
 _DIALECTS = {"ilasp": "ILASP's", "fastlas": "FastLAS's"}
 
 
@@ -65,6 +64,7 @@ def command(
     if no hypothesis was found or the search was killed.
     """
     from nsl_bench.api.learning import rule_learner_of
+    from nsl_bench.core.budget import MEBIBYTE
     from nsl_bench.logic.guarded.learning import solve_isolated
 
     if executable is not None and options["rule_learner"] == "exact":
@@ -75,7 +75,7 @@ def command(
     def warned(words: str) -> None:
         click.echo(f"Note: {words}", err=True)
 
-    memory = None if memory_limit is None else memory_limit * _MEBIBYTE
+    memory = None if memory_limit is None else memory_limit * MEBIBYTE
     options["constraints"] = not no_constraints
     if space:
         _print_space(task, memory, warned, as_json=as_json, **options)

@@ -15,13 +15,16 @@ from typing import Any, TypeVar
 
 from nsl_bench.core.processes.memory import resident
 
-__all__ = ["Abandoned", "Budget", "Expired", "Undecided", "abandonable", "heeding_interrupts"]
+__all__ = ["MEBIBYTE", "Abandoned", "Budget", "Expired", "Undecided", "abandonable", "heeding_interrupts"]
 
 _SHARE = 0.5
 _POLL = 0.05
 
 Event = TypeVar("Event")
 Result = TypeVar("Result")
+
+
+MEBIBYTE = 1 << 20
 
 
 class Undecided(Exception):

@@ -1,11 +1,12 @@
 """Which sweep does a run, where several work on one results folder.
 
-A *claim* is a lock of the system on one byte of the file ``.runs.lock``; its place follows the run's key. It
-ends with the process that holds it, however that ends, on another host of a shared file system, too. So no
-claim outlives its sweep, and no clock decides whether one is old.
+A *claim* is a lock of the system on one byte of the file ``store.json``, without which a folder is no results
+folder; its place follows the run's key. It ends with the process that holds it, however that ends, on another
+host of a shared file system, too. So no claim outlives its sweep, and no clock decides whether one is old.
 
-If the file is removed during a sweep, the sweep makes it again and claims its runs there. A sweep that begins
-meanwhile finds no file, but a lock on the folder, and gives the others time to do so.
+On Linux such a lock belongs to the open file, so that reading the file elsewhere does not end it
+(https://man7.org/linux/man-pages/man2/fcntl_locking.2.html). On other systems it belongs to the process, and
+is on a file ``.runs.lock``, which nobody else opens.
 """
 
 from __future__ import annotations
@@ -13,10 +14,9 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import struct
 import threading
-import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -26,104 +26,12 @@ from nsl_bench.run.store import Store
 
 __all__ = ["Claims", "Turns"]
 
-_FILE = ".runs.lock"
+_FILE, _FILE_OF_LOCKS = "store.json", ".runs.lock"
 _DIGITS = 15
 """Hexadecimal digits of a key that give the place of its byte; a file has 2 ** 63 places."""
 
-_LOCKS = find_spec("fcntl") is not None
-"""Whether the system has such locks."""
-
 _HELD = {errno.EACCES, errno.EAGAIN}
 """Errors that say that another process holds a lock."""
-
-
-_LOOK_SECONDS = 0.5
-"""Time between two looks whether the file is still there."""
-
-
-@dataclass(eq=False)
-class _Open:
-    """A file of locks that this process has open.
-
-    It is opened once: closing any descriptor of a file ends all locks that the process has on it.
-    """
-
-    path: Path
-    users: int = 0
-    keys: set[str] = field(default_factory=set)
-    ended: threading.Event = field(default_factory=threading.Event)
-
-    def __post_init__(self) -> None:
-        self._folder = os.open(self.path.parent, os.O_RDONLY)
-        alone = _LOCKS and self._hold_folder()
-        there = self.path.exists()
-        self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
-        if _LOCKS and not (alone or there):
-            time.sleep(3 * _LOOK_SECONDS)
-        threading.Thread(target=self._watch, daemon=True).start()
-
-    def _hold_folder(self) -> bool:
-        """Lock the folder together with other sweeps; whether there are none, or no such locks."""
-        import fcntl
-
-        try:
-            fcntl.flock(self._folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            with contextlib.suppress(OSError):
-                fcntl.flock(self._folder, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            return error.errno not in _HELD
-        fcntl.flock(self._folder, fcntl.LOCK_SH)
-        return True
-
-    def _watch(self) -> None:
-        while not self.ended.wait(_LOOK_SECONDS):
-            with _guard, contextlib.suppress(OSError):
-                self.renew()
-
-    def renew(self) -> None:
-        """Make the file again, and lock in it what was locked, if somebody removed it."""
-        if self.ended.is_set():
-            return
-        with contextlib.suppress(FileNotFoundError):
-            if os.path.samestat(self.path.stat(), os.fstat(self._descriptor)):
-                return
-        removed = self._descriptor
-        self._descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o666)
-        for key in self.keys:
-            self.lock(key)
-        os.close(removed)
-
-    def lock(self, key: str) -> bool:
-        """Lock a run's byte; True on systems and file systems that have no such locks."""
-        if not _LOCKS:
-            return True
-        import fcntl
-
-        try:
-            fcntl.lockf(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, int(key[:_DIGITS], 16))
-        except OSError as error:
-            return error.errno not in _HELD
-        return True
-
-    def unlock(self, key: str) -> None:
-        """Unlock a run's byte."""
-        self.keys.discard(key)
-        if _LOCKS:
-            import fcntl
-
-            with contextlib.suppress(OSError):
-                fcntl.lockf(self._descriptor, fcntl.LOCK_UN, 1, int(key[:_DIGITS], 16))
-
-    def close(self) -> None:
-        """End all locks."""
-        self.ended.set()
-        os.close(self._descriptor)
-        os.close(self._folder)
-
-
-_guard = threading.Lock()
-_opened: dict[tuple[int, int], _Open] = {}
-"""By device and inode of the folder."""
 
 
 class Claims:
@@ -138,50 +46,67 @@ class Claims:
 
     def __init__(self, folder: Path) -> None:
         self._mine: set[str] = set()
-        path = folder / _FILE
+        self._guard = threading.Lock()
+        marked = _of_open_files() is not None and (folder / _FILE).is_file()
+        path = folder / (_FILE if marked else _FILE_OF_LOCKS)
         try:
-            with _guard:
-                self._place = (folder.stat().st_dev, folder.stat().st_ino)
-                if self._place not in _opened:
-                    _opened[self._place] = _Open(path)
-                self._file = _opened[self._place]
-                self._file.users += 1
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
         except OSError as error:
             raise UserError(f"{path} cannot be written: {error.strerror}.") from error
 
     def take(self, key: str) -> bool:
         """Claim a run; False if it is claimed already."""
-        with _guard:
-            with contextlib.suppress(OSError):
-                self._file.renew()
-            if key in self._file.keys or not self._file.lock(key):
+        with self._guard:
+            if key in self._mine or not self._locked(key):
                 return False
-            self._file.keys.add(key)
             self._mine.add(key)
             return True
 
     def free(self, key: str) -> None:
         """Give up a claim."""
-        with _guard:
-            self._free(key)
-
-    def _free(self, key: str) -> None:
-        self._mine.discard(key)
-        self._file.unlock(key)
+        with self._guard, contextlib.suppress(OSError):
+            self._mine.discard(key)
+            self._set(key, lock=False)
 
     def free_all(self) -> None:
         """Give up all claims."""
-        with _guard:
-            for key in list(self._mine):
-                self._free(key)
+        for key in list(self._mine):
+            self.free(key)
 
     def close(self) -> None:
         """Give up all claims, and the file."""
         self.free_all()
-        with _guard:
-            self._file.users -= 1
-            if not self._file.users:
-                _opened.pop(self._place).close()
+        os.close(self._file)
+
+    def _locked(self, key: str) -> bool:
+        """Lock a run's byte; True on systems and file systems that have no such locks."""
+        try:
+            self._set(key, lock=True)
+        except OSError as error:
+            return error.errno not in _HELD
+        return True
+
+    def _set(self, key: str, *, lock: bool) -> None:
+        if find_spec("fcntl") is None:
+            return
+        import fcntl
+
+        place, command = int(key[:_DIGITS], 16), _of_open_files()
+        if command is not None:
+            kind = fcntl.F_WRLCK if lock else fcntl.F_UNLCK
+            fcntl.fcntl(self._file, command, struct.pack("hhqqi4x", kind, os.SEEK_SET, place, 1, 0))
+        else:
+            fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB if lock else fcntl.LOCK_UN, 1, place)
+
+
+def _of_open_files() -> int | None:
+    """The command of ``fcntl`` for locks that belong to open files; None where there are none."""
+    if find_spec("fcntl") is None:
+        return None
+    import fcntl
+
+    command: int | None = getattr(fcntl, "F_OFD_SETLK", None)
+    return command
 
 
 class Turns:

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.core.benchmark import Benchmark
+from nsl_bench.core.budget import MEBIBYTE
 from nsl_bench.core.errors import NotApplicable, UserError, named
 from nsl_bench.core.metrics import METRICS, Answers, compute
 from nsl_bench.core.metrics import predictions as measure
@@ -58,7 +59,6 @@ from nsl_bench.sandbox.limits import Failure, Lost
 if TYPE_CHECKING:
     import pandas as pd
 
-_MIB = 1 << 20
 
 __all__ = ["Costs", "Learned", "Measured", "blaming", "imputed", "measure_learner"]
 
@@ -87,7 +87,7 @@ class Costs:
             return process_time()
         used = self._learner.usage()
         if used.peak_memory:
-            self.numbers["peak_memory"] = used.peak_memory / _MIB
+            self.numbers["peak_memory"] = used.peak_memory / MEBIBYTE
         return float(used.cpu_seconds)
 
     @contextlib.contextmanager

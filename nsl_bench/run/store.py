@@ -96,8 +96,11 @@ class Store:
             self._mark()
 
     def _mark(self) -> None:
-        with cache.replacing(self._marker) as temporary:
-            temporary.write_text(json.dumps({"schema": SCHEMA, "nsl_bench": __version__}) + "\n")
+        with cache.lock(self._marker):
+            if self._marker.is_file():  # another sweep made it, and may have locks on it
+                return
+            with cache.replacing(self._marker) as temporary:
+                temporary.write_text(json.dumps({"schema": SCHEMA, "nsl_bench": __version__}) + "\n")
 
     @property
     def records_file(self) -> Path:

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from nsl_bench.core.budget import MEBIBYTE
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.folders import remove
 from nsl_bench.core.types import one_hot
@@ -235,7 +236,7 @@ class CommandLearner(FolderLearner):
         costs = {"learning_time": self.learning_time}
         if self._usage is not None:
             costs["learning_cpu_time"] = self._usage.cpu_seconds
-            costs["peak_memory"] = self._usage.peak_memory / (1 << 20)
+            costs["peak_memory"] = self._usage.peak_memory / MEBIBYTE
         return costs
 
     def log(self) -> str:

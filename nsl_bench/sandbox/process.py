@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from nsl_bench.core.budget import MEBIBYTE
 from nsl_bench.core.folders import remove
 from nsl_bench.core.processes import messages
 from nsl_bench.core.processes.child import Child
@@ -289,7 +290,7 @@ class Process(Child):
 
     @property
     def _too_much_memory(self) -> str:
-        return f"More than the memory limit of {(self.limits.memory or 0) / (1 << 20):g} MiB."
+        return f"More than the memory limit of {(self.limits.memory or 0) / MEBIBYTE:g} MiB."
 
     @property
     def _exceeds_group(self) -> bool:

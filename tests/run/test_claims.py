@@ -50,22 +50,23 @@ def test_a_claim_ends_with_its_process(tmp_path: Path) -> None:
         mine.close()
 
 
-def test_the_file_of_claims_is_removed(tmp_path: Path) -> None:
+def test_files_are_removed_and_read_during_a_sweep(tmp_path: Path) -> None:
+    """No hidden file that somebody removes, and no look at the folder, ends a claim."""
+    Store(tmp_path)
     words = [sys.executable, "-c", HOLDER, str(tmp_path)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout is not None and holder.stdout.readline() == "True\n"
-        (tmp_path / ".runs.lock").unlink()
-        began, late = Claims(tmp_path), "cd" * 10
-        assert not began.take("ab" * 10) and began.take(late)
-        (tmp_path / ".runs.lock").unlink()
-        taken = [HOLDER.replace("ab", each).replace("time.sleep(600)", "") for each in ("ab", "cd", "ef")]
-        both = [
-            subprocess.run([*words[:2], each, str(tmp_path)], capture_output=True, text=True)
-            for each in taken
-        ]
-        assert [done.stdout for done in both] == ["False\n", "False\n", "True\n"]
+        mine, also = Claims(tmp_path), Claims(tmp_path)
+        assert mine.take("cd" * 10) and not also.take("cd" * 10)
+        also.close()
+        for file in tmp_path.glob(".*"):
+            file.unlink()
+        Store(tmp_path).statuses()
+        assert not mine.take("ab" * 10)
+        words[2] = HOLDER.replace("ab", "cd").replace("time.sleep(600)", "")
+        assert subprocess.run(words, capture_output=True, text=True).stdout == "False\n"
         holder.kill()
-    began.close()
+    mine.close()
 
 
 class Gated(Bench):
