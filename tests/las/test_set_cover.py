@@ -8,11 +8,10 @@ import pytest
 from nsl_bench.core.budget import Budget
 from nsl_bench.logic.las.set_cover.branch_and_bound import branch_and_bound
 from nsl_bench.logic.las.set_cover.configurations import configurations, is_searchable
-from nsl_bench.logic.las.set_cover.encoding import solve_by_maxsat
+from nsl_bench.logic.las.set_cover.encoding import MaxSat, solve_by_maxsat
 from nsl_bench.logic.las.set_cover.greedy import greedy
 from nsl_bench.logic.las.set_cover.instance import Choice, Instance, integers
 from nsl_bench.logic.las.set_cover.lagrangian_search import search
-from nsl_bench.logic.las.set_cover.maxsat import MaxSat
 from nsl_bench.logic.las.set_cover.reduction import dominated, prune, split
 from nsl_bench.logic.las.set_cover.relaxation import Relaxation
 from nsl_bench.logic.las.set_cover.solve import solve
@@ -167,9 +166,9 @@ def test_maxsat() -> None:
     problem.prefer(-a, 3)
     problem.prefer(-b, 5)
     found = problem.solve()
-    assert (found.model, found.cost, found.proven) == (frozenset({a}), 3, True)
+    assert (found.rules, found.score, found.proven) == ((a,), 3, True)
     problem.hard += [[-a], [-b]]
-    assert problem.solve().model is None
+    assert problem.solve().rules is None
 
 
 def test_maxsat_ends_after_the_conflicts_allowed() -> None:

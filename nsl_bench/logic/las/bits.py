@@ -10,7 +10,7 @@ try:  # what hashlib takes it from; hashlib itself loads OpenSSL, which takes 3 
 except ImportError:
     from hashlib import blake2b
 
-__all__ = ["Bits", "digest", "indices", "pack", "unpack"]
+__all__ = ["Bits", "digest", "indices", "pack", "unique_rows", "unpack"]
 
 Bits = npt.NDArray[np.uint64]
 """uint64 [..., words]: bit ``c % 64`` of word ``c // 64`` belongs to column ``c``."""
@@ -39,6 +39,16 @@ def unpack(bits: Bits, n: int) -> npt.NDArray[np.bool_]:
 def indices(bits: Bits, n: int) -> npt.NDArray[np.intp]:
     """The columns whose bit is set in uint64 [words], ascending."""
     return np.flatnonzero(unpack(bits, n))
+
+
+def unique_rows(flags: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Where each distinct row of bool [n, m] occurs first, and which of them each row is."""
+    if not flags.size:
+        return np.zeros(min(len(flags), 1), np.intp), np.zeros(len(flags), np.intp)
+    packed = np.ascontiguousarray(np.packbits(flags, axis=1))
+    rows = packed.view(np.dtype((np.void, packed.shape[1]))).reshape(-1)
+    _, first, class_of = np.unique(rows, return_index=True, return_inverse=True)
+    return first, class_of.reshape(-1)
 
 
 def digest(data: bytes | memoryview) -> bytes:

@@ -8,14 +8,12 @@ That bound sees what linear relaxations miss: rules that violate the same target
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from nsl_bench.core.budget import Budget
-from nsl_bench.logic.las.set_cover.instance import Flags, Indices, Instance
+from nsl_bench.logic.las.set_cover.instance import Choice, Flags, Indices, Instance
 
-__all__ = ["UNLIMITED", "Branched", "branch_and_bound"]
+__all__ = ["UNLIMITED", "branch_and_bound"]
 
 UNLIMITED = 1 << 60
 """So much work that only the budget ends it."""
@@ -28,28 +26,14 @@ _DENSE = 0.1
 _EXACT = 1 << 52
 
 
-class Branched(NamedTuple):
-    """What branch and bound found.
-
-    Attributes:
-        rules: the best set, None if none is better than asked for.
-        score: its cost and the weight of targets that it leaves uncovered, or the limit if there is none.
-        proven: nothing is better than `rules`, or than the limit if it is None.
-    """
-
-    rules: tuple[int, ...] | None
-    score: int
-    proven: bool
-
-
 class _Exhausted(Exception):
     """The work allowed is done."""
 
 
 def branch_and_bound(
     instance: Instance, limit: int, budget: Budget | None = None, work: int | None = None
-) -> Branched:
-    """The set of rules (indices into `rules`) of least score, if that is less than `limit`.
+) -> Choice:
+    """The choice of least score, if that is less than `limit`; else no rules, and `limit` as the score.
 
     Args:
         instance: what to choose in.
@@ -61,7 +45,7 @@ def branch_and_bound(
     capped = instance.capped(limit)
     total = int(capped.costs.sum()) + int(capped.weights.sum())
     if len(instance.rules) > _MOST_RULES or total >= _EXACT:
-        return Branched(None, limit, False)
+        return Choice(None, limit, instance.constant, False)
     if work is None:
         sparse = instance.violates.mean() < _DENSE and len(instance.rules) > _FEW_RULES
         work = _WORK // 20 if sparse else _WORK
@@ -71,8 +55,9 @@ def branch_and_bound(
         proven = True
     except _Exhausted:
         proven = False
-    rules = None if search.best is None else tuple(sorted(int(r) for r in search.best))
-    return Branched(rules, int(search.limit) + instance.constant, proven)
+    score = int(search.limit) + instance.constant
+    rules = None if search.best is None else instance.named(search.best)
+    return Choice(rules, score, score if proven else instance.constant, proven)
 
 
 class _Search:

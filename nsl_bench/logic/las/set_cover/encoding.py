@@ -1,23 +1,63 @@
-"""An instance as weighted partial MaxSAT."""
+"""An instance as weighted partial MaxSAT, solved by RC2 of python-sat."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from nsl_bench.core.budget import Budget
 from nsl_bench.logic.las.set_cover.instance import Choice, Flags, Instance
-from nsl_bench.logic.las.set_cover.maxsat import MaxSat
 
-__all__ = ["solve_by_maxsat"]
+__all__ = ["MaxSat", "solve_by_maxsat"]
+
+
+@dataclass
+class MaxSat:
+    """A problem: hard clauses, and literals with a weight each that should be true."""
+
+    variables: int = 0
+    hard: list[list[int]] = field(default_factory=list)
+    soft: dict[int, int] = field(default_factory=dict)
+
+    def new(self) -> int:
+        """A new variable."""
+        self.variables += 1
+        return self.variables
+
+    def prefer(self, literal: int, weight: int) -> None:
+        """Makes violating `literal` cost `weight` more."""
+        if weight:
+            self.soft[literal] = self.soft.get(literal, 0) + weight
+
+    def solve(self, budget: Budget | None = None, conflicts: int | None = None) -> Choice:
+        """The true variables of the best model (None: there is none, or none yet), and what it violates.
+
+        Args:
+            budget: when to stop; None: never.
+            conflicts: of the solver, after which to stop; None: never.
+        """
+        from pysat.formula import WCNF
+
+        from nsl_bench.logic.las.set_cover.rc2 import CoreGuided
+
+        formula = WCNF()
+        for clause in self.hard:
+            formula.append(clause)
+        for literal, weight in self.soft.items():
+            formula.append([literal], weight=weight)
+        formula.nv = max(formula.nv, self.variables)
+        solver = CoreGuided(formula, self.soft, budget, conflicts)
+        try:
+            proven = solver.run()
+            return Choice(solver.best, solver.best_cost, solver.bound, proven)
+        finally:
+            solver.close()
 
 
 def solve_by_maxsat(
-    instance: Instance,
-    known: Choice,
-    budget: Budget | None = None,
-    conflicts: int | None = None,
+    instance: Instance, known: Choice, budget: Budget | None = None, conflicts: int | None = None
 ) -> Choice:
     """The choice of least score.
 
@@ -30,10 +70,10 @@ def solve_by_maxsat(
     problem, chosen = encoded(instance.capped(known.score))
     optimum = problem.solve(budget, conflicts)
     rules, score = known.rules, known.score
-    if optimum.model is not None and optimum.cost + instance.constant < score:
-        picked = [i for i, variable in enumerate(chosen) if variable in optimum.model]
-        rules = tuple(sorted(instance.rules[picked].tolist()))
-        score = optimum.cost + instance.constant
+    if optimum.rules is not None and optimum.score + instance.constant < score:
+        model = set(optimum.rules)
+        rules = instance.named(i for i, variable in enumerate(chosen) if variable in model)
+        score = optimum.score + instance.constant
     low = max(known.bound, optimum.bound + instance.constant)
     return Choice(rules, score, score if optimum.proven else min(score, low), optimum.proven)
 

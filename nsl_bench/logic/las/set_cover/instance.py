@@ -88,6 +88,10 @@ class Instance:
             found |= rows[column]
         return found
 
+    def named(self, chosen: Iterable[int]) -> tuple[int, ...]:
+        """The candidates that these rules (indices into `rules`) are, ascending."""
+        return tuple(sorted(self.rules[list(chosen)].tolist()))
+
     def covered(self, chosen: Sequence[int]) -> Flags:
         """bool [t]: targets that these rules (indices into `rules`) cover."""
         index = list(chosen)

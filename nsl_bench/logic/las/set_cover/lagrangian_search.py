@@ -227,4 +227,4 @@ class _Search:
         score = self.instance.score(picked)
         if score < self.score:
             self.score = score
-            self.rules = tuple(sorted(self.instance.rules[picked].tolist()))
+            self.rules = self.instance.named(picked)

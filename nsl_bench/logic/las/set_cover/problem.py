@@ -12,9 +12,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from nsl_bench.core.budget import Budget
+from nsl_bench.logic.las.bits import unique_rows
 from nsl_bench.logic.las.enumeration.candidates import Candidate
 from nsl_bench.logic.las.enumeration.cells import Cells
-from nsl_bench.logic.las.set_cover.instance import Choice, Flags, Indices, Instance, Integers, integers
+from nsl_bench.logic.las.set_cover.instance import Choice, Flags, Instance, Integers, integers
 from nsl_bench.logic.las.set_cover.reduction import prune, split
 from nsl_bench.logic.las.set_cover.solve import solve
 from nsl_bench.logic.las.tables.conditions import Target
@@ -120,8 +121,8 @@ class CoverProblem:
 
     def instance(self) -> Instance:
         """The instance, in which targets are merged that no rule tells apart."""
-        classes, class_of = _unique_rows(self._matrix)
-        merger = _Merger(classes, self.costs, self.constant)
+        first, class_of = unique_rows(self._matrix)
+        merger = _Merger(self._matrix[first], self.costs, self.constant)
         of = class_of.tolist()
         weights: dict[tuple[tuple[int, ...], tuple[int, ...]], int] = {}
         for needs, bans, weight in self._rows:
@@ -219,16 +220,6 @@ def _derived(
         start = np.repeat(first - np.cumsum(counts) + counts, counts)
         matrix[of[start + np.arange(len(start))], k] = True
     return matrix, True
-
-
-def _unique_rows(matrix: Flags) -> tuple[Flags, Indices]:
-    """The distinct rows, and which of them each row is."""
-    if not matrix.size:
-        return matrix[:1], np.zeros(len(matrix), np.intp)
-    packed = np.ascontiguousarray(np.packbits(matrix, axis=1))
-    view = packed.view(np.dtype((np.void, packed.shape[1]))).reshape(-1)
-    _, first, inverse = np.unique(view, return_index=True, return_inverse=True)
-    return matrix[first], inverse.reshape(-1)
 
 
 def _count(counts: dict[str, float], name: str, value: float) -> None:

@@ -82,7 +82,7 @@ class CoreGuided:
         self.budget = budget
         self.conflicts = conflicts
         self.stop = threading.Event()
-        self.best: frozenset[int] | None = None
+        self.best: tuple[int, ...] | None = None
         self.best_cost = 0
         self.bound = 0
         self.next_offer = 0.0
@@ -100,7 +100,7 @@ class CoreGuided:
         true = np.where(known, signs[np.where(known, np.abs(self._literals), 0)], False)
         cost = int(self._weights[true != (self._literals > 0)].sum())
         if self.best is None or cost < self.best_cost:
-            self.best, self.best_cost = frozenset(np.flatnonzero(signs).tolist()), cost
+            self.best, self.best_cost = tuple(np.flatnonzero(signs).tolist()), cost
 
     def run(self) -> bool:
         """Solves until done or stopped; whether that is a proof."""
@@ -133,7 +133,7 @@ class CoreGuided:
         if not outcome:
             return False
         if outcome[0] is not None:
-            self.best = frozenset(v for v in outcome[0] if v > 0)
+            self.best = tuple(v for v in outcome[0] if v > 0)
             self.best_cost = self.bound
         return True
 

@@ -60,13 +60,11 @@ class Split:
 
     Attributes:
         bound: no choice of configurations costs less.
-        estimate: of the best bound that any split gives, from above.
         usage: float32 [s]: how often each configuration is picked.
         regrets: where it stopped.
     """
 
     bound: int
-    estimate: float
     usage: Floats
     regrets: Regrets
 
@@ -123,7 +121,8 @@ class Relaxation:
         row, charge = row[kept], charge[kept]
         columns = block[row] * len(charges) + (np.cumsum(shared) - 1)[charge]
         ends = np.searchsorted(row, np.arange(len(block) + 1))
-        matrix = _ones(columns, ends, (len(block), n_blocks * len(charges)))
+        ones = (np.ones(len(columns), np.float32), columns.astype(np.int32), ends.astype(np.int32))
+        matrix = sparse.csr_matrix(ones, shape=(len(block), n_blocks * len(charges)))
         rows = np.flatnonzero(left)
         return cls(rows, block, n_blocks, own, charges, whole.weights[charges], matrix, constant)
 
@@ -197,7 +196,7 @@ class Relaxation:
             if step % _CHECKED == 0 and self._is_enough(mean_shares, goal, budget):
                 break
         stopped = Regrets(self.charges, of_charges, of_configurations)
-        return Split(self.bound(mean_shares), self._estimate(mean_usage), mean_usage, stopped)
+        return Split(self.bound(mean_shares), mean_usage, stopped)
 
     def _start(self, regrets: Regrets | None) -> tuple[Floats, Floats]:
         """Regrets to begin with, of charges [blocks, m] and of configurations [s]."""
@@ -239,10 +238,6 @@ class Relaxation:
         bound = float(np.minimum.reduceat(self._costs(shares), self.starts).sum()) + self.constant
         return bound > goal - 1 or (budget is not None and budget.expired())
 
-    def _estimate(self, usage: Floats) -> float:
-        shared = self._used(usage).max(axis=0) @ self._float_weights if len(self.charges) else 0.0
-        return float(usage @ self.own) + float(shared) + self.constant
-
     def bound(self, shares: Floats) -> int:
         """The bound that these shares give, computed with integers.
 
@@ -262,8 +257,3 @@ class Relaxation:
         costs = (self.own << bits) + matrix @ units.ravel()
         least = int(np.minimum.reduceat(costs, self.starts).sum())
         return self.constant + -(-least >> bits)
-
-
-def _ones(columns: Indices, ends: Indices, shape: tuple[int, int]) -> sparse.csr_matrix:
-    values = np.ones(len(columns), np.float32)
-    return sparse.csr_matrix((values, columns.astype(np.int32), ends.astype(np.int32)), shape=shape)

@@ -52,8 +52,7 @@ def solve(instance: Instance, budget: Budget | None = None) -> Choice:
 
 def _chosen(instance: Instance, picked: Sequence[int], score: int) -> Choice:
     """A choice (indices into `rules`) about which nothing is proven but what no choice avoids."""
-    rules = tuple(sorted(instance.rules[list(picked)].tolist()))
-    return Choice(rules, score, instance.constant, False)
+    return Choice(instance.named(picked), score, instance.constant, False)
 
 
 def _by_parts(instance: Instance, parts: Sequence[Instance], known: Choice, budget: Budget | None) -> Choice:
@@ -72,12 +71,9 @@ def _by_branching(
     instance: Instance, known: Choice, budget: Budget | None, work: int | None = None
 ) -> Choice:
     """Branch and bound by price, from a known choice and bound."""
-    branched = branch_and_bound(instance, known.score, budget, work)
-    rules = known.rules
-    if branched.rules is not None:
-        rules = tuple(sorted(instance.rules[list(branched.rules)].tolist()))
-    bound = branched.score if branched.proven else min(known.bound, branched.score)
-    return Choice(rules, branched.score, bound, branched.proven)
+    found = branch_and_bound(instance, known.score, budget, work)
+    bound = found.score if found.proven else min(known.bound, found.score)
+    return found._replace(rules=known.rules if found.rules is None else found.rules, bound=bound)
 
 
 def _by_bounds(instance: Instance, known: Choice, budget: Budget | None) -> Choice:

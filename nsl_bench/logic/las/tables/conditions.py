@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.core.budget import Budget, Undecided
-from nsl_bench.logic.las.tables.columns import unpack
+from nsl_bench.logic.las.bits import unique_rows, unpack
 from nsl_bench.logic.las.tables.evaluation import ResidualRule
 from nsl_bench.logic.las.tables.formulas import Formula, Lit, conjoin, depth, disjoin, negate
 from nsl_bench.logic.las.tables.grounding import Grounding
@@ -236,10 +236,8 @@ def _classes(grounding: Grounding) -> tuple[list[tuple[int, ...]], npt.NDArray[A
     if not grounding.residual:
         return [()], np.zeros(n, np.intp)
     active = unpack(np.array([rule.mask for rule in grounding.residual]), n)
-    packed = np.ascontiguousarray(np.packbits(active, axis=0).T)
-    view = packed.view(np.dtype((np.void, packed.shape[1]))).reshape(-1)
-    _, first, class_of = np.unique(view, return_index=True, return_inverse=True)
-    return [tuple(np.flatnonzero(active[:, k]).tolist()) for k in first], class_of.reshape(-1)
+    first, class_of = unique_rows(active.T)
+    return [tuple(np.flatnonzero(active[:, k]).tolist()) for k in first], class_of
 
 
 def _derived_sets(task: LasTask, grounding: Grounding) -> _Extras:

@@ -31,8 +31,8 @@ class Lit(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class And:
-    """All of these; `depth` levels of And and Or lie in each other."""
+class _Joint:
+    """Several formulas; `depth` levels of And and Or lie in each other."""
 
     parts: tuple[Formula, ...]
     depth: int = field(init=False, compare=False)
@@ -41,15 +41,16 @@ class And:
         object.__setattr__(self, "depth", 1 + max(map(depth, self.parts), default=0))
 
 
-@dataclass(frozen=True, slots=True)
-class Or:
-    """One of these; `depth` is as in `And`."""
+class And(_Joint):
+    """All of these."""
 
-    parts: tuple[Formula, ...]
-    depth: int = field(init=False, compare=False)
+    __slots__ = ()
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "depth", 1 + max(map(depth, self.parts), default=0))
+
+class Or(_Joint):
+    """One of these."""
+
+    __slots__ = ()
 
 
 Formula = bool | Lit | And | Or
@@ -110,9 +111,7 @@ def negate(formula: Formula) -> Formula:
         return not formula
     if isinstance(formula, Lit):
         return Lit(formula.atom, not formula.positive)
-    if isinstance(formula, And):
-        return disjoin(negate(part) for part in formula.parts)
-    return conjoin(negate(part) for part in formula.parts)
+    return (disjoin if isinstance(formula, And) else conjoin)(negate(part) for part in formula.parts)
 
 
 def assign(formula: Formula, values: Mapping[int, bool]) -> Formula:
