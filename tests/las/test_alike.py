@@ -9,8 +9,8 @@ from nsl_bench.core import registry
 from nsl_bench.core.budget import Budget
 from nsl_bench.core.types import WeightedExample
 from nsl_bench.logic.las.bias.space import hypothesis_space
-from nsl_bench.logic.las.clingo_tiers import alike as module
 from nsl_bench.logic.las.clingo_tiers.alike import alike
+from nsl_bench.logic.las.semantics import coverage
 from nsl_bench.logic.las.semantics.coverage import content, covered
 from nsl_bench.logic.las.solver import solve
 from nsl_bench.logic.las.task import LasTask, Tier
@@ -79,7 +79,7 @@ def test_only_what_can_be_read_counts() -> None:
 
 
 def test_what_one_chunk_states_counts_in_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "_CHUNK", 1)
+    monkeypatch.setattr(coverage, "_CHUNK", 1)
     task = LasTask.parse(
         """
         dark :- not lamp.

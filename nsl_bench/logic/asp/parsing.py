@@ -170,6 +170,7 @@ def nodes_in(node: ast.AST, *kinds: ast.ASTType) -> Iterator[ast.AST]:
             left += [child] if isinstance(child, ast.AST) else child or ()
 
 
-def variables_in(node: ast.AST) -> set[str]:
+@by_text
+def variables_in(node: ast.AST) -> frozenset[str]:
     """The names of a syntax tree's variables."""
-    return {each.name for each in nodes_in(node, ast.ASTType.Variable)}
+    return frozenset(each.name for each in nodes_in(node, ast.ASTType.Variable))

@@ -30,7 +30,7 @@ from nsl_bench.logic.asp.parsing import by_text
 from nsl_bench.logic.asp.program import Program, Rule, Signature, statement
 from nsl_bench.logic.asp.relevance import Question, questions, unread_heads
 
-__all__ = ["LearnedRule", "Replicas", "replicate"]
+__all__ = ["LearnedRule", "Replicas", "closed", "replicate"]
 
 
 class LearnedRule(Protocol):
@@ -358,14 +358,14 @@ def replicate(
     open_heads = [rule for rule in everything.rules if rule.is_open]
     seeds = stated | contradictory | guarded | (_DERIVED_SETS if extends else frozenset())
     seeds = seeds.union(*(rule.derives for rule in (*in_contexts, *abstract, *open_heads)))
-    dependent = _closed(everything, seeds)
+    dependent = closed(everything, seeds)
     asked = list(asked)
     atoms_asked = tuple(atom for text in asked if (atom := read_atom(text)) is not None)
     found: Mapping[Signature, tuple[Question, ...]] = {}
     if restricted and not extends and len(atoms_asked) == len(asked) <= _MOST_ASKED:
         heads = unread_heads(abstract) - contradictory
         chosen = frozenset().union(*(rule.derives for rule in (*abstract, *open_heads)))
-        uncertain = _closed(everything, chosen | contradictory | guarded)
+        uncertain = closed(everything, chosen | contradictory | guarded)
         found = questions([*program.rules, *in_contexts], heads, uncertain)
     own = [text for rule in parts for text in (rule.head or "", *rule.body)]
     return Replicas(
@@ -389,7 +389,7 @@ def replicate(
     )
 
 
-def _closed(program: Program, seeds: frozenset[Signature]) -> frozenset[Signature]:
+def closed(program: Program, seeds: frozenset[Signature]) -> frozenset[Signature]:
     """The predicates that depend on `seeds`; the predicates that one head derives go together."""
     found = program.dependents(seeds)
     while more := [r.derives for r in program.rules if r.derives & found and not r.derives <= found]:

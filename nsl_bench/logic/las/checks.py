@@ -30,7 +30,7 @@ def check_task(task: LasTask) -> str:
     notes: dict[str, None] = {}
     bias = task.bias
     modes: list[ModeHead | ModeBody] = [*bias.heads, *bias.bodies]
-    terms = [mode.atom if isinstance(mode, ModeHead) else mode.literal for mode in modes]
+    terms = bias.patterns
     types = {place.type for term in terms for place in term.placeholders if place.kind != "num_var"}
     wanted = {(kind, 1) for kind in types}
     wanted |= {t.signature for t in terms if isinstance(t, ModeAtom) and t.arguments}
@@ -40,11 +40,10 @@ def check_task(task: LasTask) -> str:
     guarded = {kind for kind in types if (kind, 1) not in missing}
     constants = {kind for kind, _ in bias.constants}
     binding = {
-        place.type
+        kind
         for body in bias.literals
         if not body.negated and isinstance(body.literal, ModeAtom)
-        for place in body.literal.placeholders
-        if place.kind == "var"
+        for kind in body.literal.variable_types
     }
     for mode, term in zip(modes, terms, strict=True):
         for place in term.placeholders:
@@ -61,17 +60,16 @@ def check_task(task: LasTask) -> str:
             known = {n for n, _ in derived | (wanted - missing)} - {name}
             notes[f"Nothing derives {name}/{arity}, so that it holds nowhere.{_close(name, known)}"] = None
     for mode in bias.bodies:
-        bounded = isinstance(mode.literal, ModeAtom) and mode.literal.has_thresholds
-        if bounded and bias.ground_without_replacement:
+        if mode.literal.has_thresholds and bias.ground_without_replacement:
             raise _at(task, mode, "num_var(type) and #ground_without_replacement do not go together.")
     for head in bias.heads:
-        for place in head.atom.placeholders:
-            if place.kind == "var" and place.type not in guarded | binding:
+        for kind in head.atom.variable_types:
+            if kind not in guarded | binding:
                 raise _at(
                     task,
                     head,
-                    f"a variable of the type '{place.type}' cannot be made safe: no fact or rule derives "
-                    f"{place.type}/1, and no positive body literal has such a variable.",
+                    f"a variable of the type '{kind}' cannot be made safe: no fact or rule derives {kind}/1, "
+                    "and no positive body literal has such a variable.",
                 )
     if bias.doubt:
         raise UserError(f"{task.name}: {bias.doubt}")
@@ -92,7 +90,7 @@ def _close(name: str, known: Iterable[str]) -> str:
 def _not_in_contexts(task: LasTask, wanted: set[Signature]) -> set[Signature]:
     """Those of `wanted` that no context derives."""
     left = set(wanted)
-    for context in dict.fromkeys(example.context for example in task.examples):
+    for context in task.contexts:
         if not left:
             break
         for text in context:

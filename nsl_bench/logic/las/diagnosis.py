@@ -96,7 +96,7 @@ class _Search:
     def __init__(self, task: LasTask, budget: Budget) -> None:
         self._task = task
         self._budget = budget
-        given = [rule.parsed for rule in (*task.bias.instances, *task.bias.rules)]
+        given = [rule.parsed for rule in task.bias.given]
         self._learned = task.bias.learned.union(*(rule.derives for rule in given))
         constraints = any(not rule.derives for rule in given) or not task.bias.heads
         self._constrains = task.bias.constraints or constraints
@@ -192,10 +192,9 @@ class _Search:
         name, arity = atom.signature
         if atom.signature not in self._open:
             return f"no #modeh names {name}/{arity}, and neither background nor context derives it"
-        derived = {s for rule in self._task.program.rules for s in rule.derives}
         heads = [head.atom for head in self._task.bias.heads if head.atom.signature == atom.signature]
-        given = [*self._task.bias.rules, *self._task.bias.instances]
-        if atom.signature in derived or any(atom.signature in rule.parsed.derives for rule in given):
+        given = (rule.parsed for rule in self._task.bias.given)
+        if any(atom.signature in rule.derives for rule in (*self._task.program.rules, *given)):
             return ""
         reasons = {
             self._misfit(head, clingo.parse_term(_plain(text)).arguments, fixed): None for head in heads
@@ -343,7 +342,7 @@ def _richer(
         most = bias.body_limit + 2
         loose = tuple(replace(mode, recall=None) for mode in bias.bodies)
         yield f"With '#max_body({most}).' and no recalls", replace(bias, max_body=most, bodies=loose), []
-    kinds = sorted({p.type for mode in bias.bodies for p in mode.literal.placeholders if p.kind == "var"})
+    kinds = sorted({kind for mode in bias.bodies for kind in mode.literal.variable_types})
     known = _values(task, kinds)
     for operator, kind in itertools.product(("!=", "<"), kinds):
         mode = ModeBody(ModeComparison(operator, *(2 * [Placeholder("var", kind)])))
@@ -390,8 +389,8 @@ def _further_modes(
     task: LasTask, observed: dict[Signature, list[set[str]]]
 ) -> Iterator[tuple[ModeBody, list[tuple[str, str]]]]:
     """Declarations of predicates that no mode names, and of thresholds, each with its constants."""
-    terms = [m.atom for m in task.bias.heads] + [m.literal for m in task.bias.bodies]
-    known = _values(task, list(dict.fromkeys(place.type for term in terms for place in term.placeholders)))
+    types = dict.fromkeys(p.type for pattern in task.bias.patterns for p in pattern.placeholders)
+    known = _values(task, list(types))
     modes = {m.literal.signature: m.literal for m in task.bias.bodies if isinstance(m.literal, ModeAtom)}
     for signature in sorted(observed, key=lambda each: (each in modes, each))[:_MOST_PREDICATES]:
         places = observed[signature]

@@ -106,8 +106,32 @@ def placeholders(terms: Iterable[ModeTerm]) -> Iterator[Placeholder]:
             yield from placeholders(term.arguments)
 
 
+class _Pattern:
+    """What atoms and comparisons with placeholders have in common."""
+
+    @property
+    def terms(self) -> tuple[ModeTerm, ...]:
+        """Its terms, from left to right."""
+        raise NotImplementedError
+
+    @property
+    def placeholders(self) -> tuple[Placeholder, ...]:
+        """Its placeholders, from left to right."""
+        return tuple(placeholders(self.terms))
+
+    @property
+    def variable_types(self) -> tuple[str, ...]:
+        """The type of each ``var(type)``, from left to right."""
+        return tuple(place.type for place in self.placeholders if place.kind == "var")
+
+    @property
+    def has_thresholds(self) -> bool:
+        """Whether it has ``num_var(type)``."""
+        return any(place.kind == "num_var" for place in self.placeholders)
+
+
 @dataclass(frozen=True)
-class ModeAtom:
+class ModeAtom(_Pattern):
     """An atom with placeholders, e.g. ``suit(const(player),var(suit))``.
 
     Attributes:
@@ -129,21 +153,16 @@ class ModeAtom:
         return self.predicate.removeprefix("-"), len(self.arguments)
 
     @property
-    def placeholders(self) -> tuple[Placeholder, ...]:
-        """Its placeholders, from left to right."""
-        return tuple(placeholders(self.arguments))
-
-    @property
-    def has_thresholds(self) -> bool:
-        """Whether it has ``num_var(type)``."""
-        return any(place.kind == "num_var" for place in self.placeholders)
+    def terms(self) -> tuple[ModeTerm, ...]:
+        """Its arguments."""
+        return self.arguments
 
     def __str__(self) -> str:
         return f"{self.predicate}({','.join(map(str, self.arguments))})" if self.arguments else self.predicate
 
 
 @dataclass(frozen=True)
-class ModeComparison:
+class ModeComparison(_Pattern):
     """A comparison with placeholders, e.g. ``var(suit) != var(suit)``."""
 
     operator: str
@@ -151,9 +170,9 @@ class ModeComparison:
     right: ModeTerm
 
     @property
-    def placeholders(self) -> tuple[Placeholder, ...]:
-        """Its placeholders, from left to right."""
-        return tuple(placeholders((self.left, self.right)))
+    def terms(self) -> tuple[ModeTerm, ...]:
+        """Both sides."""
+        return self.left, self.right
 
     def __str__(self) -> str:
         return f"{self.left} {self.operator} {self.right}"
@@ -339,7 +358,7 @@ class LanguageBias:
         for i, mode in enumerate(self.bodies):
             comparison = isinstance(mode.literal, ModeComparison)
             signed = comparison or mode.negated or not {"positive", "negative"}.isdisjoint(mode.options)
-            signed |= isinstance(mode.literal, ModeAtom) and mode.literal.has_thresholds
+            signed |= mode.literal.has_thresholds
             negated_only = mode.negated or "negative" in mode.options
             for negated in (False, True) if ilasp and not signed else (negated_only,):
                 found.append(
@@ -357,8 +376,17 @@ class LanguageBias:
     @property
     def atoms(self) -> tuple[ModeAtom, ...]:
         """The atoms of all mode declarations."""
-        found = [*(head.atom for head in self.heads), *(body.literal for body in self.bodies)]
-        return tuple(atom for atom in found if isinstance(atom, ModeAtom))
+        return tuple(atom for atom in self.patterns if isinstance(atom, ModeAtom))
+
+    @property
+    def patterns(self) -> tuple[ModeAtom | ModeComparison, ...]:
+        """The atoms and comparisons of all mode declarations, those of heads first."""
+        return (*(head.atom for head in self.heads), *(body.literal for body in self.bodies))
+
+    @property
+    def given(self) -> tuple[WeightedRule, ...]:
+        """The rules that are given whole and the instances of meta-rules."""
+        return (*self.rules, *self.instances)
 
     @cached_property
     def instances(self) -> tuple[WeightedRule, ...]:

@@ -53,6 +53,16 @@ class LasTask:
         """The parsed background knowledge."""
         return parse(self.background, "the background knowledge")
 
+    @cached_property
+    def contexts(self) -> tuple[tuple[str, ...], ...]:
+        """The distinct contexts of the examples, in order of occurrence."""
+        return tuple(dict.fromkeys(example.context for example in self.examples))
+
+    @cached_property
+    def asked(self) -> tuple[str, ...]:
+        """The distinct atoms that examples include or exclude, in order of occurrence."""
+        return tuple(dict.fromkeys(a for e in self.examples for a in (*e.inclusions, *e.exclusions)))
+
     @classmethod
     def of(cls, text: TaskText) -> LasTask:
         """Make a task from a parsed text."""
@@ -93,11 +103,6 @@ class LasTask:
     @classmethod
     def read(cls, path: str | Path, dialect: Dialect | None = None, *, constraints: bool = True) -> LasTask:
         """Read a task from a file; see `parse` for `dialect` and `constraints`.
-
-        Args:
-            path: the file.
-            dialect: see `parse`.
-            constraints: see `parse`.
 
         Raises:
             UserError: the file does not exist, or has a syntax error.

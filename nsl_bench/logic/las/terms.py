@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from nsl_bench.logic.las.language_bias import (
@@ -17,7 +17,32 @@ from nsl_bench.logic.las.language_bias import (
 if TYPE_CHECKING:
     from clingo import Symbol
 
-__all__ = ["Leaves", "atom_text", "leaf_pairs", "leaves", "literal_text", "match_term", "term_text"]
+__all__ = [
+    *("Leaves", "Pattern", "leaf_pairs", "leaves", "literal_text", "match_term", "patterns"),
+    *("pattern_text", "term_text", "terms_text"),
+]
+
+Pattern = tuple[int, ...]
+"""The variable at each place of a literal, numbered by first occurrence."""
+
+
+def patterns(types: Sequence[str], most: int | None = None) -> list[Pattern]:
+    """Ways to give places variables; places that share a variable share a type.
+
+    Args:
+        types: of the places.
+        most: the most variables; None: any number.
+    """
+    found: list[Pattern] = [()]
+    for kind in types:
+        longer = []
+        for pattern in found:
+            known = max(pattern, default=-1) + 1
+            for variable in range(known + 1 if most is None else min(known + 1, most)):
+                if variable == known or types[pattern.index(variable)] == kind:
+                    longer.append((*pattern, variable))
+        found = longer
+    return found
 
 
 def term_text(term: ModeTerm, variables: Iterator[str], constants: Iterator[str]) -> str:
@@ -35,20 +60,27 @@ def term_text(term: ModeTerm, variables: Iterator[str], constants: Iterator[str]
     return term
 
 
-def atom_text(atom: ModeAtom, variables: Iterator[str], constants: Iterator[str]) -> str:
-    """The atom with placeholders filled from left to right."""
-    if not atom.arguments:
-        return atom.predicate
-    return f"{atom.predicate}({','.join(term_text(t, variables, constants) for t in atom.arguments)})"
+def terms_text(
+    pattern: ModeAtom | ModeComparison, variables: Iterable[str], constants: Iterable[str]
+) -> tuple[str, ...]:
+    """The terms of an atom or comparison with placeholders filled from left to right."""
+    names, values = iter(variables), iter(constants)
+    return tuple(term_text(term, names, values) for term in pattern.terms)
 
 
-def literal_text(mode: ModeLiteral, variables: Iterator[str], constants: Iterator[str]) -> str:
+def pattern_text(
+    pattern: ModeAtom | ModeComparison, variables: Iterable[str], constants: Iterable[str]
+) -> str:
+    """The atom or comparison with placeholders filled from left to right."""
+    terms = terms_text(pattern, variables, constants)
+    if isinstance(pattern, ModeComparison):
+        return f"{terms[0]} {pattern.operator} {terms[1]}"
+    return f"{pattern.predicate}({','.join(terms)})" if terms else pattern.predicate
+
+
+def literal_text(mode: ModeLiteral, variables: Iterable[str], constants: Iterable[str]) -> str:
     """The literal with placeholders filled from left to right."""
-    literal, sign = mode.literal, "not " if mode.negated else ""
-    if isinstance(literal, ModeComparison):
-        left = term_text(literal.left, variables, constants)
-        return f"{sign}{left} {literal.operator} {term_text(literal.right, variables, constants)}"
-    return sign + atom_text(literal, variables, constants)
+    return ("not " if mode.negated else "") + pattern_text(mode.literal, variables, constants)
 
 
 def match_term(term: ModeTerm, symbol: Symbol, variables: list[Symbol], constants: list[Symbol]) -> bool:

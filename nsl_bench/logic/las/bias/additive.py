@@ -7,13 +7,23 @@ joins of literals) is left to what looks at every rule of the space.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
 
-from nsl_bench.logic.las.bias.program import bias_program, is_plain
+from clingo import Function, Symbol
+
+from nsl_bench.logic.las.bias.program import BiasProgram, bias_program, is_plain
+from nsl_bench.logic.las.bias.reification import in_body, in_head, renamed, variables_of
 from nsl_bench.logic.las.language_bias import LanguageBias
-from nsl_bench.logic.las.terms import atom_text
+from nsl_bench.logic.las.terms import pattern_text, patterns
 
-__all__ = ["additive_costs", "all_heads", "sharings"]
+if TYPE_CHECKING:
+    from nsl_bench.logic.las.bias.batch import GroundBias
+
+__all__ = ["additive_costs", "all_heads"]
+
+Instances = dict[Symbol, str | None]
+"""Atoms ``in_head(...)`` and ``in_body(...)``, each with its literal; None for a head."""
 
 
 def all_heads(bias: LanguageBias, constants: Callable[[str], Iterable[str]]) -> list[str]:
@@ -25,32 +35,12 @@ def all_heads(bias: LanguageBias, constants: Callable[[str], Iterable[str]]) -> 
     """
     found: dict[str, None] = {}
     for mode in bias.heads:
-        slots = mode.atom.placeholders
-        kinds = [slot.type for slot in slots if slot.kind == "var"]
-        allowed = [list(constants(slot.type)) for slot in slots if slot.kind == "const"]
-        for blocks in sharings(kinds, bias.max_variables):
-            if max(blocks, default=-1) < bias.max_variables:
-                names = [f"V{block + 1}" for block in blocks]
-                for values in itertools.product(*allowed):
-                    found[atom_text(mode.atom, iter(names), iter(values))] = None
+        allowed = [list(constants(p.type)) for p in mode.atom.placeholders if p.kind == "const"]
+        for pattern in patterns(mode.atom.variable_types, bias.max_variables):
+            names = [f"V{variable + 1}" for variable in pattern]
+            for values in itertools.product(*allowed):
+                found[pattern_text(mode.atom, names, values)] = None
     return list(found)
-
-
-def sharings(kinds: Sequence[str], most: int | None = None) -> Iterator[tuple[int, ...]]:
-    """The ways in which places of these types may share variables: the variable of each place.
-
-    Args:
-        kinds: types of the places.
-        most: the most variables; None: no limit.
-    """
-    if not kinds:
-        yield ()
-        return
-    for rest in sharings(kinds[:-1], most):
-        known = max(rest, default=-1) + 2
-        for variable in range(known if most is None else min(known, most)):
-            if variable not in rest or kinds[rest.index(variable)] == kinds[-1]:
-                yield (*rest, variable)
 
 
 def additive_costs(
@@ -76,8 +66,59 @@ def additive_costs(
     uniform = program.uniform
     if uniform is not None and all(map(is_plain, literals)):
         return [uniform.rule + uniform.head] * len(heads), [uniform.literal] * len(literals)
-    if not program.is_linear:
-        return None
-    from nsl_bench.logic.las.bias.linear import linear_costs
+    return _linear_costs(program, heads, literals) if program.is_linear else None
 
-    return linear_costs(program, heads, literals)
+
+def _linear_costs(
+    program: BiasProgram, heads: Sequence[str], literals: Sequence[str]
+) -> tuple[list[int], list[int]] | None:
+    """`additive_costs` of a linear program; None where it is not proven that costs of rules are sums."""
+    from nsl_bench.logic.las.bias.batch import GroundBias
+
+    instances = _instances(heads, literals)
+    if instances is None:
+        return None
+    try:
+        ground = GroundBias(program, choices=instances)
+    except MemoryError:
+        return None
+    weights = ground.weights()
+    if weights is None or not _are_apart(ground, instances):
+        return None
+    constant, of_choice = weights
+    cost = {atom: of_choice[choice] for atom, choice in zip(instances, ground.choices, strict=True)}
+    of_heads = [constant + cost[in_head(head)] for head in heads]
+    return of_heads, [cost[in_body(literal)] for literal in literals]
+
+
+def _instances(heads: Sequence[str], literals: Sequence[str]) -> Instances | None:
+    """The atoms of all heads and literals; None if two literals have the same one."""
+    found: Instances = dict.fromkeys(map(in_head, heads))
+    for literal in dict.fromkeys(literals):
+        atom = in_body(literal)
+        if atom in found:
+            return None
+        found[atom] = literal
+    return found
+
+
+def _are_apart(ground: GroundBias, instances: Instances) -> bool:
+    """Whether no two different literals of a rule derive the same penalty, nor its head and a literal.
+
+    As the program is linear and knows no variable's name, a literal under other names derives the same
+    penalties under these names. So it is enough that each penalty names all variables of its literal and
+    that no two penalties are equal but for the names of variables.
+    """
+    atom_of = dict(zip(ground.choices, instances, strict=True))
+    seen: dict[Symbol, bool] = {}
+    for choice, penalty in ground.penalties_by_choice():
+        atom = atom_of[choice]
+        is_head = instances[atom] is None
+        variables = variables_of(penalty)
+        if not is_head and set(variables) != set(variables_of(atom)):
+            return False
+        shape = renamed(penalty, {name: Function(f"V{i}") for i, name in enumerate(variables)})
+        if shape in seen and not (is_head and seen[shape]):
+            return False
+        seen[shape] = is_head
+    return True

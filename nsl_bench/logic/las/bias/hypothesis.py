@@ -11,10 +11,10 @@ from typing import Protocol
 from clingo import ast
 
 from nsl_bench.core.errors import UserError
-from nsl_bench.logic.asp.parsing import by_text, nodes_in
+from nsl_bench.logic.asp.parsing import by_text, nodes_in, variables_in
 from nsl_bench.logic.asp.program import Rule, parse
 from nsl_bench.logic.las.bias.costs import ForbiddenRule, RuleParts, rule_costs
-from nsl_bench.logic.las.bias.matching import Reading, guard_of, readings, types_told, variables_in
+from nsl_bench.logic.las.bias.matching import Reading, guard_of, readings, types_told
 from nsl_bench.logic.las.bias.types import Domains, domains
 from nsl_bench.logic.las.language_bias import LanguageBias, ModeComparison
 from nsl_bench.logic.las.task import LasTask
@@ -211,7 +211,7 @@ def _cost(task: LasTask, distinct: Mapping[str, Rule]) -> int:
 def _given_costs(bias: LanguageBias) -> dict[str, int]:
     """The least cost of each rule that is given whole, by its normal form."""
     found: dict[str, int] = {}
-    for given in (*bias.rules, *bias.instances):
+    for given in bias.given:
         form = normal_form(given.parsed)
         found[form] = min(given.cost, found.get(form, given.cost))
     return found

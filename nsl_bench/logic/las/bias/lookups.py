@@ -14,8 +14,9 @@ import numpy.typing as npt
 from clingo import SymbolType, ast
 
 from nsl_bench.logic.asp.atoms import read_atom
-from nsl_bench.logic.asp.parsing import nodes_in
+from nsl_bench.logic.asp.parsing import nodes_in, variables_in
 from nsl_bench.logic.asp.program import Program, Rule, Signature, statement
+from nsl_bench.logic.las.bias.reification import COMPARISONS
 from nsl_bench.logic.las.language_bias import ModeAtom, Placeholder
 from nsl_bench.logic.las.task import LasTask
 
@@ -35,14 +36,6 @@ _OPERATORS: dict[str, Callable[[_Keys, _Keys], _Flags]] = {
     "<=": np.less_equal,
     ">": np.greater,
     ">=": np.greater_equal,
-}
-_COMPARISONS = {
-    ast.ComparisonOperator.Equal: "=",
-    ast.ComparisonOperator.NotEqual: "!=",
-    ast.ComparisonOperator.LessThan: "<",
-    ast.ComparisonOperator.LessEqual: "<=",
-    ast.ComparisonOperator.GreaterThan: ">",
-    ast.ComparisonOperator.GreaterEqual: ">=",
 }
 _SUMS: dict[int, Callable[[_Keys, _Keys], _Keys]] = {
     ast.BinaryOperator.Plus: np.add,
@@ -71,10 +64,8 @@ def lookups(task: LasTask, texts: Iterable[str]) -> frozenset[Signature]:
     if not found or program.classical:
         return frozenset()
     stated = _signatures_of(texts)
-    types = [p.type for m in bias.heads for p in m.atom.placeholders]
-    types += [p.type for m in bias.bodies for p in m.literal.placeholders]
-    given = [rule.parsed for rule in (*bias.rules, *bias.instances)]
-    found -= bias.learned | {(kind, 1) for kind in types} | stated
+    given = [rule.parsed for rule in bias.given]
+    found -= bias.learned | {(p.type, 1) for each in bias.patterns for p in each.placeholders} | stated
     found = found.difference(*(rule.signatures for rule in given), *(rule.body for rule in program.rules))
     changed = (bias.learned | stated).union(*(rule.derives for rule in given))
     changed = changed.union(
@@ -112,8 +103,7 @@ def _is_comparison(rule: Rule, constants: set[str]) -> bool:
             map(_is_term, (atom.term, *(guard.term for guard in atom.guards)))
         ):
             return False
-        known_here = {each.name for each in nodes_in(atom, ast.ASTType.Variable)}
-        if not known_here <= known:
+        if not variables_in(atom) <= known:
             return False
     return constants.isdisjoint(str(each) for each in nodes_in(rule.node, ast.ASTType.SymbolicTerm))
 
@@ -229,7 +219,7 @@ class _Instances:
         holds = self._always
         for guard in comparison.guards:
             right, defined = self._value(guard.term)
-            holds = holds & _OPERATORS[_COMPARISONS[guard.comparison]](left, right)
+            holds = holds & _OPERATORS[COMPARISONS[guard.comparison]](left, right)
             left, known = right, known & defined
         return holds, known
 

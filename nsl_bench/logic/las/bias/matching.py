@@ -13,9 +13,9 @@ from dataclasses import dataclass, field, replace
 
 from clingo import ast
 
-from nsl_bench.logic.asp.parsing import by_text, nodes_in
+from nsl_bench.logic.asp.parsing import by_text, variables_in
 from nsl_bench.logic.asp.program import Rule
-from nsl_bench.logic.las.bias.reification import ARITHMETIC
+from nsl_bench.logic.las.bias.reification import ARITHMETIC, COMPARISONS
 from nsl_bench.logic.las.bias.replacement import Unequal, unequal_pairs
 from nsl_bench.logic.las.bias.types import Domains
 from nsl_bench.logic.las.language_bias import (
@@ -29,7 +29,7 @@ from nsl_bench.logic.las.language_bias import (
 )
 from nsl_bench.logic.las.thresholds import price_text
 
-__all__ = ["Reading", "guard_of", "readings", "types_told", "variables_in"]
+__all__ = ["Reading", "guard_of", "readings", "types_told"]
 
 _MOST_STEPS = 20_000
 """Literals that are tried for the readings of one rule."""
@@ -116,9 +116,7 @@ class _Reader:
         self._head = None if rule.head == "constraint" else rule.node.head
         self._body = list({str(literal): literal for literal in rule.node.body}.items())
         self._literals = bias.literals
-        self._has_thresholds = any(
-            place.kind == "num_var" for mode in bias.bodies for place in mode.literal.placeholders
-        )
+        self._has_thresholds = any(mode.literal.has_thresholds for mode in bias.bodies)
         self._exact = exact
         self._left = _MOST_STEPS
 
@@ -250,14 +248,6 @@ class _Reader:
 
 
 _SIGNS = {ast.Sign.NoSign: False, ast.Sign.Negation: True}
-_OPERATORS = {
-    ast.ComparisonOperator.Equal: "=",
-    ast.ComparisonOperator.NotEqual: "!=",
-    ast.ComparisonOperator.LessThan: "<",
-    ast.ComparisonOperator.LessEqual: "<=",
-    ast.ComparisonOperator.GreaterThan: ">",
-    ast.ComparisonOperator.GreaterEqual: ">=",
-}
 
 
 def _is_bounded(kind: str) -> bool:
@@ -272,17 +262,11 @@ def _bound_of(literal: ast.AST) -> tuple[str, str, int] | None:
     atom = literal.atom
     if atom.ast_type != ast.ASTType.Comparison or len(atom.guards) != 1:
         return None
-    operator, term = _OPERATORS[atom.guards[0].comparison], atom.guards[0].term
+    operator, term = COMPARISONS[atom.guards[0].comparison], atom.guards[0].term
     if operator in ("=", "!=") or atom.term.ast_type != ast.ASTType.Variable or variables_in(term):
         return None
     text = str(term)
     return (atom.term.name, operator, int(text)) if re.fullmatch(r"-?\d{1,10}", text) else None
-
-
-@by_text
-def variables_in(node: ast.AST) -> frozenset[str]:
-    """The names of the variables in a part of a rule."""
-    return frozenset(each.name for each in nodes_in(node, ast.ASTType.Variable))
 
 
 def arguments_of(literal: ast.AST, mode: ModeAtom) -> Sequence[ast.AST] | None:
@@ -341,7 +325,7 @@ def _pairs(literal: ast.AST, mode: ModeAtom | ModeComparison) -> list[tuple[ast.
         return None if terms is None else list(zip(terms, mode.arguments, strict=True))
     if atom.ast_type != ast.ASTType.Comparison or len(atom.guards) != 1:
         return None
-    if _OPERATORS[atom.guards[0].comparison] != mode.operator:
+    if COMPARISONS[atom.guards[0].comparison] != mode.operator:
         return None
     return [(atom.term, mode.left), (atom.guards[0].term, mode.right)]
 

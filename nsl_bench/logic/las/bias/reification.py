@@ -16,9 +16,9 @@ from clingo import Function, Number, String, Symbol, SymbolType, ast
 
 from nsl_bench.logic.asp.parsing import parse_text
 
-__all__ = ["ARITHMETIC", "atoms_as_rules", "in_body", "in_head", "renamed", "variables_of"]
+__all__ = ["ARITHMETIC", "COMPARISONS", "atoms_as_rules", "in_body", "in_head", "renamed", "variables_of"]
 
-_OPERATORS = {
+COMPARISONS = {
     ast.ComparisonOperator.Equal: "=",
     ast.ComparisonOperator.NotEqual: "!=",
     ast.ComparisonOperator.LessThan: "<",
@@ -107,7 +107,7 @@ class _Reification:
         elif kind == ast.ASTType.Comparison:
             parts = [self.term(node.atom.term)]
             for guard in node.atom.guards:
-                parts += [String(_OPERATORS[guard.comparison]), self.term(guard.term)]
+                parts += [String(COMPARISONS[guard.comparison]), self.term(guard.term)]
             # binop("<",A,B), and binop("<",A,B,"<",C) for a chain
             term = Function("binop", [parts[1], parts[0], *parts[2:]])
         else:

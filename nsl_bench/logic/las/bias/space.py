@@ -16,7 +16,7 @@ from functools import cached_property
 
 from nsl_bench.core.budget import Budget, Expired
 from nsl_bench.logic.asp.program import Rule
-from nsl_bench.logic.las.bias.additive import additive_costs, all_heads, sharings
+from nsl_bench.logic.las.bias.additive import additive_costs, all_heads
 from nsl_bench.logic.las.bias.canonical import Argument, Conjunction, Instance, canonical
 from nsl_bench.logic.las.bias.costs import flat_costs, is_monotone, rule_costs
 from nsl_bench.logic.las.bias.hypothesis import rule_parts
@@ -25,7 +25,7 @@ from nsl_bench.logic.las.bias.replacement import inequalities
 from nsl_bench.logic.las.bias.types import Domains, domains
 from nsl_bench.logic.las.language_bias import LanguageBias, ModeAtom, ModeComparison, ModeLiteral, Placeholder
 from nsl_bench.logic.las.task import LasTask
-from nsl_bench.logic.las.terms import atom_text, literal_text, term_text
+from nsl_bench.logic.las.terms import literal_text, pattern_text, patterns, terms_text
 from nsl_bench.logic.las.thresholds import bound_count, priced, spelled
 
 __all__ = [
@@ -123,7 +123,7 @@ def listed_space(
         max_rules: number of rules at which the space is cut.
         budget: the space is cut when it expires; None: never.
     """
-    early = is_monotone(task.bias) and not (task.bias.rules or task.bias.instances)
+    early = is_monotone(task.bias) and not task.bias.given
     listed: set[SpaceRule] = set()
     space = Space((), 0)
     for space in growing_space(task, max_rules, budget):
@@ -152,7 +152,7 @@ def growing_space(
     constraints = bias.constraints and not (useful and all(example.positive for example in task.examples))
     maker = RuleMaker(bias, known)
     rules: list[SpaceRule] = []
-    for given in (*bias.rules, *bias.instances):
+    for given in bias.given:
         rules.append(SpaceRule(*rule_parts(given.parsed), given.cost, given.parsed))
         if budget.expired():
             yield Space(_sorted(rules), 0)
@@ -229,7 +229,7 @@ class RuleMaker:
         for i, mode in enumerate(self._heads):
             for arguments, types in self._fillings(mode.atom, ()):
                 rule = canonical(Conjunction((i, arguments), frozenset(), types))
-                key = (_filled(mode.atom, arguments), rule.types)
+                key = (pattern_text(mode.atom, *_names(arguments)), rule.types)
                 if key not in seen:
                     seen.add(key)
                     yield rule
@@ -354,19 +354,22 @@ class RuleMaker:
 
     def _forms(self, literal: ModeLiteral) -> Iterator[str]:
         """The literal up to names of variables, with each choice of constants."""
-        slots = literal.literal.placeholders
-        kinds = [slot.type for slot in slots if slot.kind == "var"]
-        values = zip(slots, self._known.fillings(literal.literal), strict=True)
+        values = zip(literal.literal.placeholders, self._known.fillings(literal.literal), strict=True)
         allowed = [each for slot, each in values if slot.kind != "var"]
-        for blocks in sharings(kinds):
-            names = [_variable(block) for block in blocks]
+        for pattern in patterns(literal.literal.variable_types):
             for constants in itertools.product(*allowed):
-                yield literal_text(literal, iter(names), iter(constants))
+                yield literal_text(literal, map(_variable, pattern), constants)
 
     def parts(self, rule: Conjunction) -> tuple[str | None, tuple[str, ...]]:
         """Head and body without type guards and inequalities, which cost nothing."""
-        head = None if rule.head is None else _filled(self._heads[rule.head[0]].atom, rule.head[1])
+        head = self._head(rule)
         return head, tuple(priced(self._body(rule), head or ""))
+
+    def _head(self, rule: Conjunction) -> str | None:
+        if rule.head is None:
+            return None
+        index, arguments = rule.head
+        return pattern_text(self._heads[index].atom, *_names(arguments))
 
     def _body(self, rule: Conjunction) -> list[str]:
         return [self._text(instance) for instance in sorted(rule.literals, key=str)]
@@ -381,8 +384,7 @@ class RuleMaker:
 
     def guarded(self, rule: Conjunction) -> tuple[str | None, tuple[str, ...]]:
         """Head and body with its type guards and, where the bias asks for them, its inequalities."""
-        head = None if rule.head is None else _filled(self._heads[rule.head[0]].atom, rule.head[1])
-        literals = self._body(rule)
+        head, literals = self._head(rule), self._body(rule)
         guards = [
             f"{kind}({_variable(v)})" for v, kind in enumerate(rule.types) if kind in self._known.guarded
         ]
@@ -393,7 +395,7 @@ class RuleMaker:
         found = self._texts.get(instance)
         if found is None:
             literal = self._literals[instance[0]]
-            found = ("not " if literal.negated else "") + _filled(literal.literal, instance[1])
+            found = literal_text(literal, *_names(instance[1]))
             self._texts[instance] = found
         return found
 
@@ -402,7 +404,7 @@ class RuleMaker:
         for i, arguments in sorted(rule.literals, key=str):
             literal = self._literals[i]
             if isinstance(literal.literal, ModeAtom):
-                terms = _terms(literal.literal, arguments)
+                terms = terms_text(literal.literal, *_names(arguments))
                 atoms.append(((literal.literal.predicate, len(terms), literal.negated), terms))
         return inequalities(atoms)
 
@@ -411,16 +413,7 @@ def _variable(number: int) -> str:
     return f"V{number + 1}"
 
 
-def _filled(atom: ModeAtom | ModeComparison, arguments: Sequence[Argument]) -> str:
-    variables = iter([_variable(each) for each in arguments if isinstance(each, int)])
-    constants = iter([each for each in arguments if isinstance(each, str)])
-    if isinstance(atom, ModeAtom):
-        return atom_text(atom, variables, constants)
-    left = term_text(atom.left, variables, constants)
-    return f"{left} {atom.operator} {term_text(atom.right, variables, constants)}"
-
-
-def _terms(atom: ModeAtom, arguments: Sequence[Argument]) -> tuple[str, ...]:
-    variables = iter([_variable(each) for each in arguments if isinstance(each, int)])
-    constants = iter([each for each in arguments if isinstance(each, str)])
-    return tuple(term_text(term, variables, constants) for term in atom.arguments)
+def _names(arguments: Sequence[Argument]) -> tuple[list[str], list[str]]:
+    """The variables and the constants among arguments, as text."""
+    variables = [_variable(each) for each in arguments if isinstance(each, int)]
+    return variables, [each for each in arguments if isinstance(each, str)]

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from clingo import Control, Symbol, SymbolType
 
-from nsl_bench.logic.asp.parsing import QuietControl
+from nsl_bench.logic.asp.grounding import grounded
 from nsl_bench.logic.asp.replicas import Replicas, replicate
 from nsl_bench.logic.las.bias.lookups import lookups, without
 from nsl_bench.logic.las.checks import without_constant
@@ -52,8 +52,8 @@ class Domains:
 
     def check_constants(self, bias: LanguageBias) -> None:
         """Raise a UserError if a mode declaration has ``const(type)`` of a type without any constant."""
-        for term in (*(mode.atom for mode in bias.heads), *(mode.literal for mode in bias.bodies)):
-            for place in term.placeholders:
+        for pattern in bias.patterns:
+            for place in pattern.placeholders:
                 if place.kind == "const" and not self.constants[place.type]:
                     raise without_constant(place.type)
 
@@ -65,12 +65,10 @@ def domains(task: LasTask) -> Domains:
     A type that depends on a choice holds all constants that it may hold.
     """
     bias = task.bias
-    terms = [mode.atom for mode in bias.heads] + [mode.literal for mode in bias.bodies]
-    used = [place for term in terms for place in term.placeholders if place.kind != "num_var"]
+    used = [p for pattern in bias.patterns for p in pattern.placeholders if p.kind != "num_var"]
     types = {placeholder.type for placeholder in used}
-    contexts = list(dict.fromkeys(example.context for example in task.examples))
-    asked = (atom for example in task.examples for atom in (*example.inclusions, *example.exclusions))
-    texts = dict.fromkeys(itertools.chain(itertools.chain.from_iterable(contexts), asked))
+    contexts = task.contexts
+    texts = dict.fromkeys(itertools.chain(*contexts, task.asked))
     program = replicate(without(task.program, lookups(task, texts)), contexts)
     guarded = frozenset(
         name for name, arity in program.derived | bias.learned if arity == 1 and name in types
@@ -82,23 +80,14 @@ def domains(task: LasTask) -> Domains:
     bounded = [atom for atom in dict.fromkeys(bounded) if atom.has_thresholds]
     numbers: dict[tuple[ModeAtom, int], tuple[int, ...]] = {}
     if bounded or any(placeholder.kind == "const" for placeholder in used):
-        control = QuietControl()
-        lines = [
-            program.shared,
-            program.common,
-            program.frame(),
-            f"{program.example(f'0..{max(len(contexts) - 1, 0)}')}.",
-        ]
-        lines += [program.context(i, context) for i, context in enumerate(contexts)]
-        control.add("\n".join(lines))
-        control.ground()
+        some = f"{program.example(f'0..{max(len(contexts) - 1, 0)}')}."
+        own = [program.context(i, context) for i, context in enumerate(contexts)]
+        lines = [program.shared, program.common, program.frame(), some, *own]
+        control = grounded("The program", text="\n".join(lines))
         for kind in sorted({p.type for p in used if p.kind == "const"} & guarded):
-            found = {a.symbol.arguments[-1] for a in control.symbolic_atoms.by_signature(kind, 1)}
-            found |= {
-                a.symbol.arguments[-1]
-                for a in control.symbolic_atoms.by_signature(program.predicate(kind), 2)
-            }
-            for symbol in sorted(found):
+            copies = ((kind, 1), (program.predicate(kind), 2))
+            atoms = (a for copy in copies for a in control.symbolic_atoms.by_signature(*copy))
+            for symbol in sorted({a.symbol.arguments[-1] for a in atoms}):
                 constants[kind][str(symbol)] = None
         for atom in bounded:
             numbers |= _numbers(task, program, control, atom)

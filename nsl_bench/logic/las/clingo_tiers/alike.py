@@ -17,18 +17,14 @@ from clingo import Control
 from nsl_bench.core.budget import Budget, Expired
 from nsl_bench.core.errors import UserError
 from nsl_bench.logic.asp.atoms import read_atom
-from nsl_bench.logic.asp.ground_program import GroundProgram
-from nsl_bench.logic.asp.parsing import QuietControl
+from nsl_bench.logic.asp.grounding import grounded
 from nsl_bench.logic.asp.program import Program, Signature
-from nsl_bench.logic.asp.replicas import Replicas, replicate
+from nsl_bench.logic.asp.replicas import Replicas, closed, replicate
 from nsl_bench.logic.las.language_bias import LanguageBias, ModeAtom
-from nsl_bench.logic.las.semantics.coverage import Content, content
+from nsl_bench.logic.las.semantics.coverage import Content, chunks, content
 from nsl_bench.logic.las.task import LasTask
 
 __all__ = ["alike", "look_alike"]
-
-_CHUNK = 20_000
-"""Context statements that are grounded together, which bounds the memory."""
 
 Context = tuple[str, ...]
 
@@ -122,7 +118,7 @@ class _Split:
         open_ = _open(program, bias.learned)
         fixed = tuple(rule for rule in program.rules if rule.derives and not rule.derives & open_)
         rest = [rule for rule in program.rules if not rule.derives or rule.derives & open_]
-        asked = {atom.signature for text in _asked(task) if (atom := read_atom(text)) is not None}
+        asked = {atom.signature for text in task.asked if (atom := read_atom(text)) is not None}
         read = modes.union(asked, *(rule.signatures for rule in rest)) - open_
         return cls(Program(fixed, program.constants), open_, frozenset(read))
 
@@ -134,12 +130,11 @@ class _Split:
             _NotFixed: the fixed part is not.
         """
         replicas = replicate(self._fixed, contexts)  # of all: each key lists the same predicates
-        for chunk in _chunks(contexts):
-            control = QuietControl()
-            watching = GroundProgram(keep=False)
-            control.register_observer(watching)  # type: ignore[arg-type]
-            control.add(_joint(replicas, chunk))
-            watching.ground(control, budget.check)
+        for chunk in chunks(contexts, contexts):
+            lines = [replicas.shared, replicas.common]
+            for number, context in enumerate(chunk):
+                lines += [f"{replicas.example(number)}.", replicas.context(number, context)]
+            control = grounded("The program", text="\n".join(lines), check=budget.check)
             held = self._held(control, replicas)
             for number, context in enumerate(chunk):
                 given = [text for text in context if _signature(text) in self._open]
@@ -164,16 +159,10 @@ def _signature(text: str) -> Signature | None:
     return None if atom is None else atom.signature
 
 
-def _asked(task: LasTask) -> Iterator[str]:
-    for example in task.examples:
-        yield from example.inclusions
-        yield from example.exclusions
-
-
 def _read_by_rules(bias: LanguageBias) -> frozenset[Signature] | None:
     """The predicates that bodies of learned rules may name, guards of types among them; None: not known."""
     found: set[Signature] = set()
-    for term in (*(mode.atom for mode in bias.heads), *(mode.literal for mode in bias.bodies)):
+    for term in bias.patterns:
         found |= {(place.type, 1) for place in term.placeholders}
         if isinstance(term, ModeAtom):
             if term.predicate.startswith("-"):
@@ -185,28 +174,4 @@ def _read_by_rules(bias: LanguageBias) -> frozenset[Signature] | None:
 def _open(program: Program, learned: Iterable[Signature]) -> frozenset[Signature]:
     """The predicates that depend on learned ones, choices, or cycles through negation."""
     seeds = frozenset(learned) | program.cycles_through_negation
-    seeds = seeds.union(*(rule.derives for rule in program.rules if rule.is_open))
-    found = program.dependents(seeds)
-    while more := [r.derives for r in program.rules if r.derives & found and not r.derives <= found]:
-        found = program.dependents(found.union(*more))
-    return found
-
-
-def _joint(replicas: Replicas, contexts: Sequence[Context]) -> str:
-    lines = [replicas.shared, replicas.common]
-    for number, context in enumerate(contexts):
-        lines += [f"{replicas.example(number)}.", replicas.context(number, context)]
-    return "\n".join(lines)
-
-
-def _chunks(contexts: Iterable[Context]) -> Iterator[list[Context]]:
-    chunk: list[Context] = []
-    size = 0
-    for context in contexts:
-        if chunk and size + len(context) > _CHUNK:
-            yield chunk
-            chunk, size = [], 0
-        chunk.append(context)
-        size += len(context) + 1
-    if chunk:
-        yield chunk
+    return closed(program, seeds.union(*(rule.derives for rule in program.rules if rule.is_open)))

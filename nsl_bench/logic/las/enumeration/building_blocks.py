@@ -14,8 +14,9 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 
 from nsl_bench.logic.las.enumeration.resources import Resources
-from nsl_bench.logic.las.tables.body_literals import BodyLiteral, patterns
+from nsl_bench.logic.las.tables.body_literals import BodyLiteral
 from nsl_bench.logic.las.tables.columns import Bits
+from nsl_bench.logic.las.terms import patterns
 
 __all__ = [
     "LEAF",

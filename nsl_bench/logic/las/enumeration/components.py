@@ -18,7 +18,7 @@ from nsl_bench.logic.las.enumeration.building_blocks import Part, Shape, counted
 from nsl_bench.logic.las.enumeration.conjunctions import Positions, Relevance
 from nsl_bench.logic.las.enumeration.resources import Limits, Resources
 from nsl_bench.logic.las.tables.columns import Bits
-from nsl_bench.logic.las.tables.dominance import covers
+from nsl_bench.logic.las.tables.dominance import Fronts
 
 __all__ = ["Body", "Joining", "Unprofitable", "distinct"]
 
@@ -83,15 +83,9 @@ def distinct(bodies: Sequence[Body], limits: Limits) -> list[Body]:
         bodies: the bodies.
         limits: the bounds of the language bias, by which costs are compared.
     """
-    best: dict[tuple[object, ...], list[tuple[int, ...]]] = {}
-    kept = []
-    for body in sorted(bodies, key=lambda b: (b.used.cost, b.used.literals)):
-        weight = body.weight(limits)
-        known = best.setdefault(body.name, [])
-        if not any(covers(other, weight) for other in known):
-            known.append(weight)
-            kept.append(body)
-    return kept
+    fronts = Fronts()
+    cheapest_first = sorted(bodies, key=lambda b: (b.used.cost, b.used.literals))
+    return [body for body in cheapest_first if fronts.admits(body.name, body.weight(limits))]
 
 
 class Joining:
@@ -131,7 +125,7 @@ class Joining:
             row[body.positions] = body.holds
         self._unwanted = relevance.restrict(relevance.unwanted)
         self._weaker = self._all_weaker() if redundancy else None
-        self._seen: dict[tuple[object, ...], list[tuple[int, ...]]] = {}
+        self._fronts = Fronts()
 
     def run(self, attached: Sequence[Body]) -> list[Body]:
         """Each distinct body of one attached part and closed parts; fewer where the budget expires.
@@ -146,7 +140,7 @@ class Joining:
         while True:
             for body, base, added in new:
                 name = body.name
-                if self._remember(name, body):
+                if self._fronts.admits(name, body.weight(self._limits)):
                     used = body.used
                     entry = (used.cost, used.literals, next(counter), name, body, base, added)
                     heapq.heappush(queue, entry)
@@ -155,23 +149,13 @@ class Joining:
                 self.complete = not expired
                 return found
             *_, name, body, base, added = heapq.heappop(queue)
-            weight = body.weight(self._limits)
             new = ()
-            if any(other != weight and covers(other, weight) for other in self._seen[name]):
+            if self._fronts.surpasses(name, body.weight(self._limits)):
                 continue
             found.append(body)
             if len(found) > _MOST_BODIES:
                 raise Undecided("too many rule bodies")
             new = self._longer(body, base, added)
-
-    def _remember(self, name: tuple[object, ...], body: Body) -> bool:
-        """Whether no body of this name uses up as little; remembers it then."""
-        weight = body.weight(self._limits)
-        known = self._seen.setdefault(name, [])
-        if any(covers(other, weight) for other in known):
-            return False
-        known.append(weight)
-        return True
 
     def _longer(self, body: Body, base: Body, added: _Added) -> Iterator[tuple[Body, Body, _Added]]:
         """The bodies with one closed part more.

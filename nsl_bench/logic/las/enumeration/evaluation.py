@@ -176,12 +176,7 @@ class Tables:
 
     def _base(self, types: Sequence[str], free: Sequence[int], words: slice = slice(None)) -> Bits:
         """uint64 [size or 1 of each of `types`, words]: where free variables have values and that matters."""
-        result = self._vocabulary.columns.full[words].reshape((1,) * len(types) + (-1,))
-        for variable in free:
-            guards = self._vocabulary.domain(types[variable]).guards[:, words]
-            shape = [1] * len(types) + [guards.shape[-1]]
-            shape[variable] = len(guards)
-            result = result & guards.reshape(shape)
+        result = self._vocabulary.guard(types, words, free)
         if self._relevance is None:
             return result
         cells = self._relevance.cells[..., words]

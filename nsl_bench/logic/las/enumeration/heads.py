@@ -12,9 +12,8 @@ import numpy.typing as npt
 
 from nsl_bench.logic.las.enumeration.cells import Cells
 from nsl_bench.logic.las.language_bias import ModeAtom
-from nsl_bench.logic.las.tables.body_literals import patterns
 from nsl_bench.logic.las.tables.literals import Vocabulary
-from nsl_bench.logic.las.terms import atom_text
+from nsl_bench.logic.las.terms import pattern_text, patterns
 
 __all__ = ["HeadForm", "head_forms"]
 
@@ -40,7 +39,7 @@ class HeadForm(NamedTuple):
 
     def text(self, variables: Sequence[str]) -> str:
         """The head with these names for its variables."""
-        return atom_text(self.atom, iter([variables[p] for p in self.places]), iter(self.constants))
+        return pattern_text(self.atom, [variables[p] for p in self.places], self.constants)
 
 
 _Form = tuple[tuple[str, ...], tuple[int, ...]]
@@ -58,11 +57,11 @@ def head_forms(vocabulary: Vocabulary, cells: Cells) -> list[HeadForm]:
         Undecided: their instances are too many to be held.
         UserError: a constant's type has no constant.
     """
-    found: list[tuple[ModeAtom, tuple[str, ...], tuple[int, ...], tuple[str, ...], npt.NDArray[np.intp]]] = []
+    found: list[HeadForm] = []
     most = vocabulary.bias.max_variables
     for head in vocabulary.bias.heads:
         slots = head.atom.placeholders
-        kinds = tuple(p.type for p in slots if p.kind == "var")
+        kinds = head.atom.variable_types
         allowed = [list(each) for each in vocabulary.constants_at(slots)]
         order = patterns(kinds, most)
         instances = _instances(vocabulary, head.atom, kinds, allowed, cells)
@@ -76,14 +75,10 @@ def head_forms(vocabulary: Vocabulary, cells: Cells) -> list[HeadForm]:
             rows = np.full(shape, -1, np.intp)
             for where, row in filled:
                 rows[where] = row
-            found.append((head.atom, constants, places, types, rows))
+            found.append(HeadForm(head.atom, constants, places, types, rows, 0))
     names = [f"V{i + 1}" for i in range(most)]
-    texts = [
-        atom_text(atom, iter([names[p] for p in places]), iter(constants))
-        for atom, constants, places, _, _ in found
-    ]
-    costs = vocabulary.head_costs(texts)
-    return [HeadForm(*form, cost) for form, cost in zip(found, costs, strict=True)]
+    costs = vocabulary.head_costs([form.text(names) for form in found])
+    return [form._replace(cost=cost) for form, cost in zip(found, costs, strict=True)]
 
 
 def _instances(
@@ -96,17 +91,12 @@ def _instances(
     """The cells' atoms that a head can be, by form: index of each variable's value, and the atom's row."""
     domains = [vocabulary.domain(kind) for kind in kinds]
     found: dict[_Form, list[tuple[tuple[int, ...], int]]] = {}
-    for symbol, number in vocabulary.grounding.learned.items():
-        row = cells.row.get(number)
-        if row is None or (symbol.name, len(symbol.arguments)) != atom.signature:
-            continue
-        fillers = vocabulary.fillings(atom, symbol.arguments)
-        if fillers is None:
-            continue
-        variables, constants = fillers
-        texts = tuple(map(str, constants))
-        if not all(text in known for text, known in zip(texts, allowed, strict=True)):
-            continue
+    own = (
+        (symbol.arguments, cells.row[number])
+        for symbol, number in vocabulary.grounding.learned.items()
+        if number in cells.row and (symbol.name, len(symbol.arguments)) == atom.signature
+    )
+    for texts, variables, row in vocabulary.instances(atom, allowed, own):
         where = [domain.position.get(value, -1) for domain, value in zip(domains, variables, strict=True)]
         for places in patterns(kinds, vocabulary.bias.max_variables):
             chosen = [where[places.index(k)] for k in range(max(places, default=-1) + 1)]

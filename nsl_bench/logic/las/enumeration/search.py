@@ -20,7 +20,7 @@ from nsl_bench.logic.las.enumeration.evaluation import Extension
 from nsl_bench.logic.las.enumeration.resources import Limits, Resources
 from nsl_bench.logic.las.enumeration.sieve import Sieve
 from nsl_bench.logic.las.tables.columns import Bits
-from nsl_bench.logic.las.tables.dominance import covers, undominated
+from nsl_bench.logic.las.tables.dominance import Fronts, undominated
 from nsl_bench.logic.las.tables.literals import Vocabulary
 
 __all__ = ["Search"]
@@ -91,7 +91,7 @@ class Search:
         self._renamings = Renamings(self._blocks, len(fixed))
         self._options: dict[tuple[str, ...], list[_Option]] = {}
         self._tried: set[tuple[tuple[str, ...], tuple[Placement, ...]]] = set()
-        self._seen: dict[tuple[object, ...], list[tuple[int, ...]]] = {}
+        self._fronts = Fronts()
 
     def run(self) -> list[Conjunction]:
         """All distinct conjunctions that may pay, cheapest first; fewer where the budget expires.
@@ -110,7 +110,7 @@ class Search:
                 break
             state = heapq.heappop(queue)[-1]
             children = iter(())
-            if self._is_dominated(state):
+            if self._fronts.surpasses(state.key, self._weight(state)):
                 continue
             found.append(state)
             if len(found) % _WATCHED == 0:
@@ -128,7 +128,7 @@ class Search:
             unbound = frozenset(i for i, kind in enumerate(self._fixed) if kind in self._unguarded)
             key = (self._fixed, digests[0], tuple(sorted(unbound)), ())
             start = Conjunction(self._fixed, (), used, projection, unbound, key)
-            self._remember(start)
+            self._fronts.admits(start.key, self._weight(start))
             return iter([start])
         empty = Conjunction((), (), used, self._full, frozenset())
         placed = [
@@ -263,7 +263,9 @@ class Search:
             if not projection.any() or self._unprofitable(projection, extension.used.cost):
                 continue
             child = self._child(extension, projection, digests)
-            if not self._is_redundant(state, child) and self._remember(child):
+            if self._is_redundant(state, child):
+                continue
+            if self._fronts.admits(child.key, self._weight(child)):
                 yield child
 
     def _extensions(
@@ -330,23 +332,8 @@ class Search:
             and self._relevance.as_harmful(state.projection, child.projection)
         )
 
-    def _remember(self, state: Conjunction) -> bool:
-        """Whether no conjunction of its like that was seen before uses up as little; remembers it then."""
-        weight = self._weight(state)
-        known = self._seen.setdefault(state.key, [])
-        if any(covers(other, weight) for other in known):
-            return False
-        known[:] = [other for other in known if not covers(weight, other)]
-        known.append(weight)
-        return True
-
     def _weight(self, state: Conjunction) -> tuple[int, ...]:
         return (*self._limits.key(state.used), *state.counts)
-
-    def _is_dominated(self, state: Conjunction) -> bool:
-        """Whether one of its like that uses up less has been found since it was."""
-        weight = self._weight(state)
-        return any(other != weight and covers(other, weight) for other in self._seen[state.key])
 
 
 def _is_mirrored(block: BuildingBlock, choice: Sequence[int | None]) -> bool:

@@ -11,25 +11,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from clingo import Model
 
 from nsl_bench.core.budget import Budget
 from nsl_bench.core.types import WeightedExample
-from nsl_bench.logic.asp.ground_program import GroundProgram
-from nsl_bench.logic.asp.parsing import QuietControl
+from nsl_bench.logic.asp.grounding import grounded
 from nsl_bench.logic.asp.program import parse, union
 from nsl_bench.logic.asp.replicas import Replicas, replicate
 from nsl_bench.logic.las.bias.hypothesis import hypothesis_cost
 from nsl_bench.logic.las.task import LasTask
 
-__all__ = ["Content", "Score", "content", "covered", "joint_program", "score"]
+__all__ = ["Content", "Score", "chunks", "content", "covered", "joint_program", "score"]
 
 _POLL = 0.05
 _CHUNK = 20_000
 """Context statements that are grounded together, which bounds the memory."""
 
 Content = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
+Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,7 @@ def covered(
         derived_sets=task.bias.dialect == "fastlas",
     )
     bravely: dict[Content, bool] = {}
-    for chunk in _chunks(list(distinct)):
+    for chunk in chunks(list(distinct), [context for _, _, context in distinct]):
         bravely.update(zip(chunk, _bravely(program, chunk, budget), strict=True))
     return [bravely[content(example)] == example.positive for example in examples]
 
@@ -116,35 +117,29 @@ def content(example: WeightedExample) -> Content:
     return example.inclusions, example.exclusions, example.context
 
 
-def _chunks(contents: Sequence[Content]) -> Iterator[list[Content]]:
-    chunk: list[Content] = []
-    size = 0
-    for content in contents:
-        if chunk and size + len(content[2]) > _CHUNK:
-            yield chunk
-            chunk, size = [], 0
-        chunk.append(content)
-        size += len(content[2]) + 1
-    if chunk:
-        yield chunk
+def chunks(items: Sequence[Item], contexts: Sequence[Sequence[str]]) -> Iterator[Sequence[Item]]:
+    """The items in groups whose contexts, one for each item, are small enough to be grounded together."""
+    start, size = 0, 0
+    for i, context in enumerate(contexts):
+        if i > start and size + len(context) > _CHUNK:
+            yield items[start:i]
+            start, size = i, 0
+        size += len(context) + 1
+    if items:
+        yield items[start:]
 
 
 def _bravely(program: Replicas, contents: Sequence[Content], budget: Budget | None) -> list[bool]:
     """Whether each replica has an answer set that holds its inclusions and none of its exclusions."""
-    options: list[str] = []
-    if not program.deterministic:
-        options = ["--enum-mode=brave", "--heuristic=Domain"]
-    control = QuietControl(options)
+    options = [] if program.deterministic else ["--enum-mode=brave", "--heuristic=Domain"]
     budget = budget or Budget()
     budget.check()
-    watching = GroundProgram(keep=False)
-    control.register_observer(watching)  # type: ignore[arg-type]
-    control.configuration.solve.models = "0"  # type: ignore[union-attr]
-    control.add(joint_program(program, dict(enumerate(contents))))
     name, any_example = program.names("covered"), program.any_example
-    control.add(f"#show {name}/1.")
-    control.add(f"#heuristic {program.covers(any_example)} : {program.example(any_example)}. [1,true]")
-    watching.ground(control, budget.check)
+    lines = [joint_program(program, dict(enumerate(contents))), f"#show {name}/1."]
+    lines.append(f"#heuristic {program.covers(any_example)} : {program.example(any_example)}. [1,true]")
+    control = grounded(
+        "The program", text="\n".join(lines), arguments=["--models=0", *options], check=budget.check
+    )
     last: list[frozenset[int]] = [frozenset()]
 
     def keep(model: Model) -> None:

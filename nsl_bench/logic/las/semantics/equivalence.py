@@ -17,7 +17,7 @@ from nsl_bench.core.budget import Budget, Expired
 from nsl_bench.core.errors import UserError, did_you_mean
 from nsl_bench.logic.asp.grounding import grounded
 from nsl_bench.logic.asp.names import Names
-from nsl_bench.logic.asp.parsing import nodes_in
+from nsl_bench.logic.asp.parsing import variables_in
 from nsl_bench.logic.asp.program import Program, Rule, Signature, parse, union
 from nsl_bench.logic.asp.replicas import Renaming
 from nsl_bench.logic.las.semantics.compared import Compared, compared
@@ -63,14 +63,15 @@ def equivalent(
         UserError: a program does not parse or is not stratified, no input is possible, an atom of `atoms`
             cannot be derived from any, or time ran out before a decision.
     """
-    asked = () if task is None else _asked(task)
+    asked = () if task is None else task.asked
     wanted = tuple(atoms)
     if not (wanted or asked) or (inputs is None and task is None):
         raise UserError("Give a task, or inputs and the atoms to compare.")
     program = Program() if task is None else task.program
     if background is not None:
         program = parse(background, "the background knowledge")
-    names = Names.apart_from([*first, *second, *asked, *wanted, *_texts(task), inputs or "", str(program)])
+    stated = {text: None for context in task.contexts for text in context} if task is not None else ()
+    names = Names.apart_from([*first, *second, *asked, *wanted, *stated, inputs or "", str(program)])
     if inputs is not None:
         ranges = parse(inputs, "the inputs")
         if not ranges.derived:
@@ -84,16 +85,6 @@ def equivalent(
     may_be_missing = [*known, *asked, *(f"{name}/{arity}" for name, arity in learned)] if wanted else None
     comparison = Equivalence(program, ranges, names)
     return comparison.differ(first, second, wanted or asked, time_limit, may_be_missing)
-
-
-def _texts(task: LasTask | None) -> Iterable[str]:
-    """The texts of a task's contexts."""
-    return () if task is None else {text: None for e in task.examples for text in e.context}
-
-
-def _asked(task: LasTask) -> tuple[str, ...]:
-    """The atoms that a task's examples include or exclude."""
-    return tuple(dict.fromkeys(a for e in task.examples for a in (*e.inclusions, *e.exclusions)))
 
 
 class Equivalence:
@@ -213,7 +204,7 @@ class Equivalence:
             for literal in changed.body
         ):
             return [f"{head} :- {body}."]
-        found = {each.name for node in changed.body for each in nodes_in(node, ast.ASTType.Variable)}
+        found = {name for node in changed.body for name in variables_in(node)}
         holds = f"{self._names('holds')}({','.join([str(side), str(k), *sorted(found - {'_'})])})"
         return [f"{holds} :- {body}.", f"{head} :- {holds}."]
 

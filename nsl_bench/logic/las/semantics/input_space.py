@@ -8,6 +8,7 @@ most one fact for them, and exactly one if every context has one.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -15,8 +16,8 @@ from clingo import Symbol
 
 from nsl_bench.core.errors import UserError
 from nsl_bench.logic.asp.atoms import parse_atom
+from nsl_bench.logic.asp.grounding import grounded
 from nsl_bench.logic.asp.names import Names
-from nsl_bench.logic.asp.parsing import QuietControl
 from nsl_bench.logic.asp.program import statement
 from nsl_bench.logic.las.task import LasTask
 
@@ -35,8 +36,8 @@ def input_space(task: LasTask, names: Names | None = None) -> str:
     Raises:
         UserError: contexts have rules, or there are too many facts; the inputs must then be given.
     """
-    names = names or Names.apart_from({text: None for e in task.examples for text in e.context})
-    contexts = [_facts(context) for context in dict.fromkeys(e.context for e in task.examples)]
+    names = names or Names.apart_from({text: None for context in task.contexts for text in context})
+    contexts = [[fact for text in context for fact in _facts(text)] for context in task.contexts]
     tables: dict[tuple[str, int], list[list[tuple[Symbol, ...]]]] = {}
     for i, context in enumerate(contexts):
         for fact in context:
@@ -57,9 +58,7 @@ def _choices(
     values = [sorted({row[i] for table in tables for row in table}) for i in range(arity)]
     key = _key(arity, tables)
     rest = [i for i in range(arity) if key is None or i not in key]
-    per_key = 1
-    for i in rest:
-        per_key *= len(values[i])
+    per_key = math.prod(len(values[i]) for i in rest)
     keys = {tuple(row[i] for i in key or ()) for table in tables for row in table}
     if per_key * len(keys) > _MOST_FACTS:
         raise UserError(
@@ -96,23 +95,14 @@ def _key(arity: int, tables: Sequence[Sequence[tuple[Symbol, ...]]]) -> tuple[in
     return None
 
 
-def _facts(context: Sequence[str]) -> list[Symbol]:
-    found: list[Symbol] = []
-    for text in context:
-        found += _fact(text)
-    return found
-
-
 @lru_cache(maxsize=65536)
-def _fact(text: str) -> tuple[Symbol, ...]:
+def _facts(text: str) -> tuple[Symbol, ...]:
+    """The facts that a statement of a context says."""
     symbol = parse_atom(text)
     if symbol is not None:
         return (symbol,)
     statement(text)
-    control = QuietControl()
-    control.add(f"{text}.")
-    control.ground()
-    atoms = list(control.symbolic_atoms)
+    atoms = list(grounded("The program", text=f"{text}.").symbolic_atoms)
     if not atoms or not all(atom.is_fact for atom in atoms):
         raise UserError(
             f"The context statement '{text}' is not a fact; describe the possible inputs with an inputs "

@@ -7,12 +7,13 @@ FastLAS says `in_head(A)`, `in_body(A)` and `neg(A)`, and prices rules by `penal
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from clingo import ast
 
 from nsl_bench.core.errors import UserError, did_you_mean
 from nsl_bench.logic.asp import program as asp
+from nsl_bench.logic.asp.parsing import nodes_in
 from nsl_bench.logic.asp.program import Signature, parse
 from nsl_bench.logic.las.language_bias import Dialect, ModeAtom, ModeBody, ModeHead
 
@@ -171,7 +172,7 @@ def unheard(
         fix = fix if "Did you mean" in fix else ""
         yield f"#bias derives {name}/{arity}, which says nothing of a rule and is read nowhere.{fix}"
     seen: set[tuple[str, Signature]] = set()
-    for place, signature in _asked(rule.node for rule in program.rules):
+    for place, signature in (each for rule in program.rules for each in _asked(rule)):
         if (place, signature) not in seen and signature not in placed[place] | {("binop", 3)}:
             seen.add((place, signature))
             own = _OWN[place, 1] if dialect == "ilasp" else place
@@ -180,38 +181,30 @@ def unheard(
             yield f"#bias asks for {shown}, which no mode declares, so that it never holds.{fix}"
 
 
-class _Asked(ast.Transformer):
-    """Collects the predicates that are asked for in heads and bodies."""
-
-    def __init__(self) -> None:
-        self.found: list[tuple[str, Signature]] = []
-
-    def visit_SymbolicAtom(self, node: ast.AST) -> ast.AST:
-        left = [node.symbol]
-        while left:
-            term = left.pop()
-            if term.ast_type == ast.ASTType.Pool:
-                left += term.arguments
-            elif term.ast_type == ast.ASTType.Function and (term.name, len(term.arguments)) in _OWN:
-                self._literal(term.name, term.arguments[0])
-        return node
-
-    def _literal(self, place: str, term: ast.AST) -> None:
-        if term.ast_type == ast.ASTType.Pool:
-            for each in term.arguments:
-                self._literal(place, each)
-        elif term.ast_type == ast.ASTType.UnaryOperation:
-            self._literal(place, term.argument)
-        elif term.ast_type == ast.ASTType.Function and (term.name, len(term.arguments)) == ("neg", 1):
-            self._literal(place, term.arguments[0])
-        elif term.ast_type == ast.ASTType.Function:
-            self.found.append((place, (term.name, len(term.arguments))))
-        elif term.ast_type == ast.ASTType.SymbolicTerm and re.fullmatch(r"_*[a-z]\w*", str(term)):
-            self.found.append((place, (str(term), 0)))
+def _asked(rule: asp.Rule) -> Iterator[tuple[str, Signature]]:
+    """The predicates that a rule asks for, each with where: in heads or in bodies."""
+    atoms = nodes_in(rule.node, ast.ASTType.SymbolicAtom)
+    for atom in sorted(atoms, key=_place):
+        for term, negated in asp.atom_terms(atom.symbol):
+            if (term.name, len(term.arguments)) in _OWN and not negated:
+                for signature in _literals(term.arguments[0]):
+                    yield term.name, signature
 
 
-def _asked(nodes: Iterable[ast.AST]) -> list[tuple[str, Signature]]:
-    asked = _Asked()
-    for node in nodes:
-        asked.visit(node)
-    return asked.found
+def _place(atom: ast.AST) -> tuple[int, int]:
+    begin = atom.symbol.location.begin
+    return begin.line, begin.column
+
+
+def _literals(term: ast.AST) -> Iterator[Signature]:
+    """The predicates of the literals that a term stands for."""
+    if term.ast_type == ast.ASTType.Pool:
+        yield from (signature for each in term.arguments for signature in _literals(each))
+    elif term.ast_type == ast.ASTType.UnaryOperation:
+        yield from _literals(term.argument)
+    elif term.ast_type == ast.ASTType.Function and (term.name, len(term.arguments)) == ("neg", 1):
+        yield from _literals(term.arguments[0])
+    elif term.ast_type == ast.ASTType.Function:
+        yield term.name, len(term.arguments)
+    elif term.ast_type == ast.ASTType.SymbolicTerm and re.fullmatch(r"_*[a-z]\w*", str(term)):
+        yield str(term), 0

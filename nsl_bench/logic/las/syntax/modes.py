@@ -25,11 +25,7 @@ __all__ = ["constants_in", "parse_mode_body", "parse_mode_head"]
 
 _PREFIX = re.compile(r"(!=|<=|>=|==|<|>|=)\s*\((.*)\)$", re.DOTALL)
 _OPERATORS = ("=", "<", "<=", ">", ">=", "!=")
-_KINDS: dict[str, Literal["var", "const", "num_var"]] = {
-    "var": "var",
-    "const": "const",
-    "num_var": "num_var",
-}
+_KINDS: dict[str, Literal["var", "const", "num_var"]] = {"var": "var", "const": "const", "num_var": "num_var"}
 _ARITHMETIC = dict(enumerate(OPERATORS, 3))
 """The operators by clingo's numbers (`clingo.ast.BinaryOperator`)."""
 _KNOWN = ", ".join(OPERATORS)
@@ -40,12 +36,7 @@ _RANGE = re.compile(r"(-?\d{1,9})\s*\.\.\s*(-?\d{1,9})")
 
 
 def parse_mode_head(source: Source, text: str, offset: int) -> ModeHead:
-    """The ``#modeh`` statement `text` at `offset`.
-
-    Args:
-        source: the task's text, for messages.
-        text: the statement.
-        offset: where it begins, in characters.
+    """The ``#modeh`` statement `text`, which begins at `offset` of a source.
 
     Raises:
         UserError: it has another form.
@@ -67,12 +58,7 @@ def parse_mode_head(source: Source, text: str, offset: int) -> ModeHead:
 
 
 def parse_mode_body(source: Source, text: str, offset: int) -> ModeBody:
-    """The ``#modeb`` statement `text` at `offset`.
-
-    Args:
-        source: the task's text, for messages.
-        text: the statement.
-        offset: where it begins, in characters.
+    """The ``#modeb`` statement `text`, which begins at `offset` of a source.
 
     Raises:
         UserError: it has another form.
@@ -82,8 +68,7 @@ def parse_mode_body(source: Source, text: str, offset: int) -> ModeBody:
         if option not in _OPTIONS:
             raise source.error(at, f"option '{option}' is not known; known are {', '.join(_OPTIONS)}.")
     parsed, negated = _literal(source, literal, at)
-    bounded = any(place.kind == "num_var" for place in parsed.placeholders)
-    if bounded and (negated or "negative" in options or not isinstance(parsed, ModeAtom)):
+    if parsed.has_thresholds and (negated or "negative" in options or not isinstance(parsed, ModeAtom)):
         raise source.error(
             at, f"'{literal}': num_var(type) needs an atom without 'not', which gives it a value."
         )
@@ -107,8 +92,9 @@ def _arguments(
 ) -> tuple[int | None, str, int, tuple[str, ...]]:
     """Recall, literal, the literal's offset and options of a declaration."""
     opening = text.find("(")
+    other_form = source.error(offset, f"'{' '.join(text.split())[:60]}' must have the form '{shape}.'.")
     if opening < 0 or not text.rstrip().endswith(")"):
-        raise source.error(offset, f"'{' '.join(text.split())[:60]}' must have the form '{shape}.'.")
+        raise other_form
     inner = text.rstrip()[opening + 1 : -1]
     parts = [(part, offset + opening + 1 + at) for part, at in split_arguments(inner)]
     recall: int | None = None
@@ -121,7 +107,7 @@ def _arguments(
     if len(parts) == 2 and parts[1][0].startswith("("):
         options = tuple(part for part, _ in split_arguments(parts.pop()[0][1:-1]))
     if len(parts) != 1:
-        raise source.error(offset, f"'{' '.join(text.split())[:60]}' must have the form '{shape}.'.")
+        raise other_form
     return recall, parts[0][0], parts[0][1], options
 
 
@@ -137,8 +123,8 @@ def _literal(source: Source, text: str, offset: int) -> tuple[ModeAtom | ModeCom
         text = f"{operands[0][0]} {operator} {operands[1][0]}"
     line, column = source.place(offset)
     # ":-" before the literal, where there is room for it, keeps the places of errors exact
-    prefix_text, column = (":-", column - 2) if column > 2 else (":-", column)
-    statements = parse_text(f"{prefix_text}{text}.", source.name, (line, column))
+    column -= 2 if column > 2 else 0
+    statements = parse_text(f":-{text}.", source.name, (line, column))
     rules = [s for s in statements if s.ast_type == ASTType.Rule]
     if len(rules) != 1 or len(rules[0].body) != 1 or rules[0].body[0].ast_type != ASTType.Literal:
         raise source.error(offset, f"'{text}' is not one literal.")

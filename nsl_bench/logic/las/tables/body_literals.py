@@ -10,32 +10,10 @@ from typing import NamedTuple
 
 from nsl_bench.logic.las.language_bias import ModeAtom, ModeLiteral
 from nsl_bench.logic.las.tables.columns import Bits
-from nsl_bench.logic.las.terms import literal_text, term_text
+from nsl_bench.logic.las.terms import Pattern, literal_text, terms_text
 from nsl_bench.logic.las.thresholds import bound_count
 
-__all__ = ["BodyLiteral", "Pattern", "patterns"]
-
-Pattern = tuple[int, ...]
-"""The variable at each place of a literal, numbered by first occurrence."""
-
-
-def patterns(types: tuple[str, ...], most: int) -> list[Pattern]:
-    """Ways to give places variables; places that share a variable share a type.
-
-    Args:
-        types: of the places.
-        most: the most variables.
-    """
-    found: list[Pattern] = [()]
-    for kind in types:
-        longer = []
-        for pattern in found:
-            known = max(pattern, default=-1) + 1
-            for variable in range(min(known + 1, most)):
-                if variable == known or types[pattern.index(variable)] == kind:
-                    longer.append((*pattern, variable))
-        found = longer
-    return found
+__all__ = ["BodyLiteral"]
 
 
 class BodyLiteral(NamedTuple):
@@ -76,11 +54,8 @@ class BodyLiteral(NamedTuple):
 
     def text(self, variables: Sequence[str]) -> str:
         """The literal with these names for its variables."""
-        return literal_text(self.mode, iter(variables), iter(self.constants))
+        return literal_text(self.mode, variables, self.constants)
 
     def arguments(self, variables: Sequence[str]) -> tuple[str, ...]:
         """The arguments of its atom as text, with these names for its variables."""
-        if self.atom is None:
-            return ()
-        names, constants = iter(variables), iter(self.constants)
-        return tuple(term_text(term, names, constants) for term in self.atom.arguments)
+        return () if self.atom is None else terms_text(self.atom, variables, self.constants)

@@ -81,10 +81,10 @@ def reached(vocabulary: Vocabulary) -> dict[str, Reach]:
     loose: set[str] = set()
     bounded: set[str] = set()
     for mode in bias.literals:
-        types = _types(mode)
+        types = mode.literal.variable_types
         if isinstance(mode.literal, ModeComparison) or _is_static(vocabulary, mode.literal.signature):
             others |= set(types) if len(types) > 1 else set()
-            bounded |= set(types) if _has_thresholds(mode) else set()
+            bounded |= set(types) if mode.literal.has_thresholds else set()
             continue
         loose |= set(types) if mode.negated else set()
         _reach(found, vocabulary, mode.literal, grounding.atoms(*mode.literal.signature), mode.negated)
@@ -110,14 +110,6 @@ def reached(vocabulary: Vocabulary) -> dict[str, Reach]:
     }
 
 
-def _has_thresholds(mode: ModeLiteral) -> bool:
-    return isinstance(mode.literal, ModeAtom) and mode.literal.has_thresholds
-
-
-def _types(mode: ModeLiteral) -> list[str]:
-    return [place.type for place in mode.literal.placeholders if place.kind == "var"]
-
-
 def _is_static(vocabulary: Vocabulary, signature: Signature) -> bool:
     """Whether the atoms of a predicate hold the same in all contexts."""
     grounding = vocabulary.grounding
@@ -137,7 +129,7 @@ def _reach(
     negated: bool = False,
 ) -> None:
     """Note the values that an atom gives its variables, or that it denies them."""
-    types = [place.type for place in atom.placeholders if place.kind == "var"]
+    types = atom.variable_types
     nowhere = np.zeros_like(vocabulary.grounding.full)
     for kind in types:
         found.setdefault(kind, {})
@@ -149,13 +141,12 @@ def _reach(
 
 def _tests(vocabulary: Vocabulary, kind: str) -> list[ModeLiteral]:
     """The declarations of tests of variables of a type."""
-    found = [
-        mode for mode in vocabulary.bias.literals if _types(mode) == [kind] and not _has_thresholds(mode)
-    ]
     return [
         mode
-        for mode in found
-        if isinstance(mode.literal, ModeComparison) or _is_static(vocabulary, mode.literal.signature)
+        for mode in vocabulary.bias.literals
+        if mode.literal.variable_types == (kind,)
+        and not mode.literal.has_thresholds
+        and (isinstance(mode.literal, ModeComparison) or _is_static(vocabulary, mode.literal.signature))
     ]
 
 
@@ -265,12 +256,11 @@ def _atom_rows(
         rows = np.zeros([*map(len, allowed), len(values)], np.bool_)
         places = [{text: i for i, text in enumerate(each)} for each in allowed]
         position = {value: i for i, value in enumerate(values)}
-        for arguments, _ in grounding.atoms(*literal.signature):
-            filling = vocabulary.fillings(literal, arguments)
-            if filling is not None and filling[0][0] in position:
-                where = [known.get(str(c), -1) for known, c in zip(places, filling[1], strict=True)]
-                if -1 not in where:
-                    rows[(*where, position[filling[0][0]])] = True
+        atoms = grounding.atoms(*literal.signature)
+        for texts, (variable,), _ in vocabulary.instances(literal, allowed, atoms):
+            if variable in position:
+                where = (place[text] for place, text in zip(places, texts, strict=True))
+                rows[(*where, position[variable])] = True
         return rows
     own = iter(allowed)
     terms: list[Sequence[Symbol]] = []
@@ -280,16 +270,16 @@ def _atom_rows(
             terms.append(values if term.kind == "var" else list(next(own).values()))
             axes.append(axis)
             if term.kind == "var":
-                variable = axis
+                own_axis = axis
         else:
             terms.append([vocabulary.ground_term(str(term))])
-    axes.remove(variable)
+    axes.remove(own_axis)
 
     def members(name: str) -> set[Symbol]:
         return {arguments[0] for arguments, _ in grounding.atoms(name, 1)}
 
     rows = compared(vocabulary.task.program, literal.signature, terms, members)
-    return np.moveaxis(rows, variable, -1)
+    return np.moveaxis(rows, own_axis, -1)
 
 
 def _narrowed(

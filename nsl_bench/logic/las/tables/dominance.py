@@ -13,7 +13,7 @@ import numpy as np
 from nsl_bench.logic.las.bits import Bits, digest
 from nsl_bench.logic.las.tables.intervals import Interest
 
-__all__ = ["covers", "undominated"]
+__all__ = ["Fronts", "covers", "undominated"]
 
 _MOST_WORDS = 1 << 26
 """Words that are looked at to compare each two literals."""
@@ -47,13 +47,11 @@ def undominated(
 
 def _best_of_kind(tables: Sequence[Bits], costs: Sequence[tuple[int, ...]], interest: Interest) -> list[int]:
     """The ones that no other makes superfluous."""
-    best: dict[tuple[bytes, ...], list[int]] = {}
+    fronts = Fronts()
     kept: list[int] = []
     for i in sorted(range(len(tables)), key=lambda k: costs[k]):
         name = tuple(digest((tables[i] & cells).tobytes()) for cells in (interest.wanted, interest.unwanted))
-        known = best.setdefault(name, [])
-        if not any(covers(costs[k], costs[i]) for k in known):
-            known.append(i)
+        if fronts.admits(name, costs[i]):
             kept.append(i)
     if not kept or len(kept) ** 2 * tables[0].size > _MOST_WORDS:
         return kept
@@ -69,6 +67,23 @@ def _best_of_kind(tables: Sequence[Bits], costs: Sequence[tuple[int, ...]], inte
         if not others:
             left.append(i)
     return left
+
+
+class Fronts(dict[Hashable, list[tuple[int, ...]]]):
+    """For each kind, the weights that no other one of the kind covers (a Pareto front)."""
+
+    def admits(self, kind: Hashable, weight: tuple[int, ...]) -> bool:
+        """Whether no weight of the kind covers this one; takes it in then."""
+        front = self.setdefault(kind, [])
+        if any(covers(other, weight) for other in front):
+            return False
+        front[:] = [other for other in front if not covers(weight, other)]
+        front.append(weight)
+        return True
+
+    def surpasses(self, kind: Hashable, weight: tuple[int, ...]) -> bool:
+        """Whether another weight of the kind, taken in later, covers this one."""
+        return any(other != weight and covers(other, weight) for other in self[kind])
 
 
 def covers(a: tuple[int, ...], b: tuple[int, ...]) -> bool:

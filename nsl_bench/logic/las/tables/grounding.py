@@ -29,7 +29,7 @@ from nsl_bench.logic.las.language_bias import ModeAtom, Placeholder, WeightedRul
 from nsl_bench.logic.las.tables.columns import Bits, Columns
 from nsl_bench.logic.las.tables.evaluation import ResidualRule, Values, evaluate
 from nsl_bench.logic.las.task import LasTask
-from nsl_bench.logic.las.terms import atom_text
+from nsl_bench.logic.las.terms import pattern_text
 
 if TYPE_CHECKING:
     from clingo import Control, Symbol
@@ -184,7 +184,7 @@ def ground(task: LasTask, columns: Columns, choices: Sequence[WeightedRule], bud
     messages: list[str] = []
     control = Control(["--warn=none"], logger=lambda _, message: messages.append(message))
     control.register_observer(program, replace=True)  # type: ignore[arg-type]
-    apart = lookups(task, (*columns.statements, *encoding.asked))
+    apart = lookups(task, (*columns.statements, *task.asked))
     background = str(without(task.program, apart)) if apart else task.background
     lines = "\n".join(line for line, _ in encoding.lines())
     try:
@@ -250,7 +250,6 @@ class _Encoding:
 
     Attributes:
         names: apart from all names of the task.
-        asked: the atoms that examples ask about.
         derivable: the predicates that some statement or learned rule derives.
     """
 
@@ -258,20 +257,18 @@ class _Encoding:
         self._task = task
         self._choices = choices
         self._statements = columns.statements
-        asked = dict.fromkeys(a for e in task.examples for a in (*e.inclusions, *e.exclusions))
-        self.asked = tuple(asked)
         bias = task.bias
         self.names = Names.apart_from(
             [
                 task.background,
                 *self._statements,
-                *asked,
+                *task.asked,
                 *(str(mode) for mode in (*bias.heads, *bias.bodies)),
                 *(text for constant in bias.constants for text in constant),
                 *(rule.rule for rule in choices),
             ]
         )
-        self._asked = [_ground_atom(text) for text in asked]
+        self._asked = [_ground_atom(text) for text in task.asked]
         self._plain = [None if task.program.constants else _plain(text) for text in self._statements]
         found = set(task.program.derived | bias.learned)
         for text, atom in zip(self._statements, self._plain, strict=True):
@@ -335,7 +332,7 @@ class _Encoding:
         slots = [(p, self.names.variable(f"x{i}")) for i, p in enumerate(atom.placeholders)]
         variables = (variable for slot, variable in slots if slot.kind == "var")
         constants = (variable for slot, variable in slots if slot.kind != "var")
-        return atom_text(atom, variables, constants), slots
+        return pattern_text(atom, variables, constants), slots
 
     def _type(self, kind: str, name: str) -> str:
         return self.names(f"{kind}_{name}")

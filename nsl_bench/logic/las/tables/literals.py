@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -22,9 +22,8 @@ from nsl_bench.logic.las.language_bias import (
     ModeLiteral,
     ModeTerm,
     Placeholder,
-    placeholders,
 )
-from nsl_bench.logic.las.tables.body_literals import BodyLiteral, Pattern, patterns
+from nsl_bench.logic.las.tables.body_literals import BodyLiteral
 from nsl_bench.logic.las.tables.columns import Bits, Columns
 from nsl_bench.logic.las.tables.comparisons import Reach, Settled, reached, settled, test_rows
 from nsl_bench.logic.las.tables.domains import Domain, atom_table, comparison_table, make_domain
@@ -32,7 +31,7 @@ from nsl_bench.logic.las.tables.dominance import undominated
 from nsl_bench.logic.las.tables.grounding import Grounding
 from nsl_bench.logic.las.tables.intervals import Interest, Rank, bounded, rank
 from nsl_bench.logic.las.task import LasTask
-from nsl_bench.logic.las.terms import match_term
+from nsl_bench.logic.las.terms import Pattern, match_term, patterns
 from nsl_bench.logic.las.thresholds import priced
 
 if TYPE_CHECKING:
@@ -41,6 +40,8 @@ if TYPE_CHECKING:
     from nsl_bench.logic.las.bias.sight import Sight
 
 __all__ = ["Vocabulary"]
+
+Where = TypeVar("Where")
 
 _WATCHED = 256
 """Tables between two looks at the time."""
@@ -86,9 +87,7 @@ class Vocabulary:
         self._narrows = True
         self._constants: dict[str, dict[str, Symbol]] = {}
         self._resolved: dict[ModeAtom, ModeAtom] = {}
-        self._head_types = {
-            p.type for head in self.bias.heads for p in head.atom.placeholders if p.kind == "var"
-        }
+        self._head_types = {kind for head in self.bias.heads for kind in head.atom.variable_types}
 
     def domain(self, name: str) -> Domain:
         """The domain of variables of type `name`."""
@@ -126,7 +125,7 @@ class Vocabulary:
     @cached_property
     def single(self) -> frozenset[str]:
         """The types of which no body needs two variables, for they never have two members."""
-        places = [[p.type for p in m.literal.placeholders if p.kind == "var"] for m in self.bias.literals]
+        places = [mode.literal.variable_types for mode in self.bias.literals]
         several = {kind for types in places for kind in types if types.count(kind) > 1}
         found = {kind for types in places for kind in types} - several
         if self.without_replacement or self.sight is not None:
@@ -179,6 +178,25 @@ class Vocabulary:
                 return None
         return variables, constants
 
+    def instances(
+        self,
+        atom: ModeAtom,
+        allowed: Sequence[Container[str]],
+        atoms: Iterable[tuple[Sequence[Symbol], Where]],
+    ) -> Iterator[tuple[tuple[str, ...], list[Symbol], Where]]:
+        """What instances of a declared atom have at ``const(type)`` and ``var(type)``, and where they are.
+
+        Args:
+            atom: the atom of a mode declaration, without thresholds.
+            allowed: what may stand at each ``const(type)``.
+            atoms: arguments of ground atoms, and where each is.
+        """
+        for arguments, where in atoms:
+            if (filling := self.fillings(atom, arguments)) is not None:
+                texts = tuple(map(str, filling[1]))
+                if all(text in values for text, values in zip(texts, allowed, strict=True)):
+                    yield texts, filling[0], where
+
     def resolved(self, atom: ModeAtom) -> ModeAtom:
         """The declared atom with ground terms as clingo writes them: ``p(1+1,var(t))`` is ``p(2,var(t))``.
 
@@ -214,14 +232,11 @@ class Vocabulary:
             literal = mode.literal
             if mode.negated or not isinstance(literal, ModeAtom):
                 continue
-            slots = [p for p in literal.placeholders if p.kind == "var"]
-            if all(p.type != name for p in slots):
-                continue
-            for arguments, _ in self.grounding.atoms(*literal.signature):
+            types = literal.variable_types
+            for arguments, _ in self.grounding.atoms(*literal.signature) if name in types else ():
                 filling = self.fillings(literal, arguments)
-                for value, slot in zip(filling[0] if filling else (), slots, strict=False):
-                    if slot.type == name:
-                        values.add(value)
+                pairs = zip(filling[0] if filling else (), types, strict=False)
+                values |= {value for value, kind in pairs if kind == name}
         return values
 
     def literals(self) -> list[BodyLiteral]:
@@ -245,7 +260,7 @@ class Vocabulary:
         self.additive = True
         uniform = bias_program(self.bias).uniform
         for mode in self.bias.literals:
-            types = tuple(p.type for p in mode.literal.placeholders if p.kind == "var")
+            types = mode.literal.variable_types
             if len(types) > _MOST_PLACES:
                 raise Undecided(f"a literal with {len(types)} variables")
             made, known = self._tables_of(mode, types)
@@ -274,7 +289,7 @@ class Vocabulary:
 
     def _made(self, mode: ModeLiteral, made: Iterable[tuple[tuple[str, ...], Bits]]) -> list[BodyLiteral]:
         """The literals of a declaration, with these constants and tables."""
-        types = tuple(p.type for p in mode.literal.placeholders if p.kind == "var")
+        types = mode.literal.variable_types
         atom = self.resolved(mode.literal) if isinstance(mode.literal, ModeAtom) else None
         found = [BodyLiteral(mode, constants, types, table, {}, atom) for constants, table in made]
         return [literal._replace(kind=self._kind(literal)) for literal in found]
@@ -351,11 +366,10 @@ class Vocabulary:
         grounding = self.grounding
         if literal.signature in self.bias.learned or grounding.depends(*literal.signature):
             raise Undecided("learned predicates in bodies")
-        slots = literal.placeholders
-        domains = [self.domain(p.type) for p in slots if p.kind == "var"]
+        domains = [self.domain(kind) for kind in literal.variable_types]
         if literal.has_thresholds:
             return self._bounded(literal, domains)
-        allowed = self.constants_at(slots)
+        allowed = self.constants_at(literal.placeholders)
         entries: dict[tuple[str, ...], list[tuple[list[Symbol], Bits]]] = {}
         if literal.signature in grounding.lookups:
             values, full = domains[0].values, self.columns.full
@@ -366,13 +380,8 @@ class Vocabulary:
                 for key, row in zip(keys, rows, strict=True)
                 if row.any()
             }
-        for arguments, bits in grounding.atoms(*literal.signature):
-            filling = self.fillings(literal, arguments)
-            if filling is None:
-                continue
-            key = tuple(map(str, filling[1]))
-            if all(c in known for c, known in zip(key, allowed, strict=True)):
-                entries.setdefault(key, []).append((filling[0], bits))
+        for key, variables, bits in self.instances(literal, allowed, grounding.atoms(*literal.signature)):
+            entries.setdefault(key, []).append((variables, bits))
         if mode.negated:
             for key in itertools.product(*allowed):
                 entries.setdefault(key, [])
@@ -414,16 +423,19 @@ class Vocabulary:
                 made.append((tuple(filled), table))
         return made
 
-    def guard(self, types: Sequence[str], words: slice = slice(None)) -> Bits:
-        """uint64 [sizes..., words]: where variables of these types have values.
+    def guard(
+        self, types: Sequence[str], words: slice = slice(None), free: Iterable[int] | None = None
+    ) -> Bits:
+        """uint64 [size or 1 of each of `types`, words]: where variables of these types have values.
 
         Args:
             types: the type of each variable.
             words: the words of the columns to make; all by default.
+            free: the variables that need a value; all by default.
         """
-        result = self.columns.full[words]
-        for axis, name in enumerate(types):
-            guards = self.domain(name).guards[:, words]
+        result = self.columns.full[words].reshape((1,) * len(types) + (-1,))
+        for axis in range(len(types)) if free is None else free:
+            guards = self.domain(types[axis]).guards[:, words]
             shape = [1] * len(types) + [guards.shape[-1]]
             shape[axis] = len(guards)
             result = result & guards.reshape(shape)
@@ -434,9 +446,8 @@ class Vocabulary:
         sides = (literal.left, literal.right)
         if any(isinstance(side, Compound) for side in sides):
             raise Undecided("a comparison of terms with variables inside")
-        slots = list(placeholders(sides))
-        allowed = self.constants_at(slots)
-        guard = self.guard([p.type for p in slots if p.kind == "var"])
+        allowed = self.constants_at(literal.placeholders)
+        guard = self.guard(literal.variable_types)
         made = []
         for constants in itertools.product(*allowed):
             filling = iter(constants)
