@@ -8,6 +8,8 @@ reason: the check gave up, every tier refused the task with a sentence, or time 
 from __future__ import annotations
 
 import contextlib
+import itertools
+import re
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -27,7 +29,10 @@ from nsl_bench.logic.las.semantics.verification.space import rules_with_costs
 from nsl_bench.logic.las.solver import solve
 from nsl_bench.logic.las.task import LasTask, Solution, Tier
 
-__all__ = ["Disagreement", "Outcome", "Tally", "compared", "least_score", "plainly", "scored", "steps"]
+__all__ = [
+    *("Disagreement", "Outcome", "Tally", "compared", "form", "least_score", "plainly", "proven", "scored"),
+    *("steps", "useless"),
+]
 
 SECONDS = 60.0
 """What a tier may take for a task; only a hang takes that long."""
@@ -131,6 +136,35 @@ def compared(text: str) -> Outcome:
         except UserError as reason:
             return Outcome("refused", _general(str(reason)))
     return _compared(task, plain, None if best is None else best.score)
+
+
+def form(rule: str, *, turned: bool = False) -> tuple[str, tuple[str, ...]]:
+    """Head and body of a rule, up to names of variables and order (`turned`: and sides of inequalities)."""
+    head, _, text = rule.removesuffix(".").partition(":-")
+    literals = re.split(r"[,;]\s*(?![^()]*\))", text)
+    parts = [head.strip(), *sorted(set(filter(None, map(str.strip, literals))))]
+    names = list(dict.fromkeys(re.findall(r"\b[A-Z]\w*", " ".join(parts))))
+    forms = []
+    for order in itertools.permutations(range(len(names))):
+        new = {name: f"W{k}" for name, k in zip(names, order, strict=True)}
+        first, *rest = (re.sub(r"\b[A-Z]\w*", lambda m, new=new: new[m[0]], part) for part in parts)  # type: ignore[misc]
+        sides = (literal.split(" != ") for literal in rest)
+        body = {" != ".join(sorted(each) if turned else each) for each in sides}
+        forms.append((first, tuple(sorted(body))))
+    return min(forms)
+
+
+def useless(rule: tuple[str, tuple[str, ...]]) -> bool:
+    """Whether a rule (its `form`) derives nothing: its body holds the head, or an atom and its negation."""
+    head, body = rule
+    return head in body or any(f"not {literal}" in body for literal in body)
+
+
+def proven(text: str, tier: str | None = None) -> int | None:
+    """The score of a task's proven optimum, which a tier has found if one is named."""
+    solution = solve(LasTask.parse(text))
+    assert solution.status == "optimal" and tier in (None, solution.tier)
+    return solution.score
 
 
 def plainly(task: LasTask) -> PlainTask:

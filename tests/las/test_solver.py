@@ -32,7 +32,8 @@ QUICK = (
 SLOW = ("sudoku9_p0", "sudoku9_p100", "crop_n2000_noise30", "scene_n5000_noise20")
 
 
-def check_oracle(shared: Path, name: str) -> None:
+@pytest.mark.parametrize("name", [*QUICK, *(pytest.param(name, marks=pytest.mark.slow) for name in SLOW)])
+def test_oracles(shared: Path, name: str) -> None:
     """Solves the task and compares score and proof with what others found."""
     path = shared / "oracles" / "las" / f"{name}.las"
     solution = solve(LasTask.read(path))
@@ -40,11 +41,6 @@ def check_oracle(shared: Path, name: str) -> None:
     assert (solution.score, solution.bound, solution.status) == (wanted, wanted, "optimal")
     assert solution.cost + sum(penalty for _, penalty in solution.uncovered) == wanted
     assert solution.tier == ("B" if name.startswith("follow") else "A")
-
-
-@pytest.mark.parametrize("name", QUICK)
-def test_oracles(shared: Path, name: str) -> None:
-    check_oracle(shared, name)
 
 
 def test_a_small_task_loads_little(shared: Path) -> None:
@@ -60,12 +56,6 @@ def test_a_small_task_loads_little(shared: Path) -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", SLOW)
-def test_large_oracles(shared: Path, name: str) -> None:
-    check_oracle(shared, name)
 
 
 def test_no_penalties_cost_nothing_in_fastlas_dialect() -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import json
 import re
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from las.agreement import plainly, steps
+from las.agreement import form, plainly, steps, useless
 
 from nsl_bench.cli.learn import command as learn
 from nsl_bench.core.budget import Budget
@@ -45,34 +44,16 @@ TASKS = {
 }
 
 
-def form(rule: str) -> tuple[str, frozenset[str]]:
-    """A rule up to the names of its variables and the order of its body."""
-    variables = sorted(set(re.findall(r"\bV\d+", rule)))
-    forms = []
-    for names in itertools.permutations(variables):
-        renamed = re.sub(r"\bV\d+", lambda m, names=names: names[variables.index(m.group())], rule)  # type: ignore[misc]
-        head, _, body = renamed.removesuffix(".").partition(":-")
-        literals = re.split(r"[,;]\s*(?![^()]*\))", body.strip()) if body.strip() else []
-        forms.append((head.strip(), frozenset(each.strip() for each in literals)))
-    return min(forms, key=lambda each: (each[0], sorted(each[1])))
-
-
-def useless(rule: str) -> bool:
-    """Whether a body holds the head, or an atom and its negation, so that the rule derives nothing."""
-    head, body = form(rule)
-    return head in body or any(f"not {literal}" in body for literal in body)
-
-
 @pytest.mark.parametrize("name", TASKS)
 def test_the_space_is_that_of_the_definition(name: str) -> None:
     text = NODES + TASKS[name] + EXAMPLE
     task = LasTask.parse(text)
-    expected: dict[tuple[str, frozenset[str]], int] = {}
+    expected: dict[object, int] = {}
     plain = plainly(task)
     given = {rule for _, rule in plain.rules}
     for rule, cost in rules_with_costs(plain, 2_000, steps()).items():
-        if rule in given or not useless(rule):
-            key = form(rule)
+        key = form(rule)
+        if rule in given or not useless(key):
             expected[key] = min(cost, expected.get(key, cost))
     listed: list[tuple[int, str]] = []
     assert list_space(text, listed=listed.extend) is None
