@@ -317,9 +317,9 @@ def pretrain(perceiver: SlotPerceiver | StatePerceiver, few: LabelledImages, pas
     perceiver.net.train()
     for _ in range(passes or how.passes):
         for rows_now in torch.split(torch.randperm(len(targets)), how.batch):
-            said = perceiver.logits(pictures.take(rows_now))
+            logits = perceiver.logits(pictures.take(rows_now))
             losses = [
-                torch.nn.functional.cross_entropy(one, targets[rows_now, k]) for k, one in enumerate(said)
+                torch.nn.functional.cross_entropy(one, targets[rows_now, k]) for k, one in enumerate(logits)
             ]
             optimiser.zero_grad()
             sum(losses).backward()  # type: ignore[union-attr]

@@ -58,18 +58,18 @@ class TrueRule(HasOptions):
         result = np.zeros((len(test), test.n_labels))
         if self.engine == "crisp" or not len(test):
             contexts = test.contexts if len(test) else []
-            found = crisp(self._rules, task.background, contexts, test.label_space, what="the true rule")
-            return one_hot(found, test.n_labels)
+            labels = crisp(self._rules, task.background, contexts, test.label_space, what="the true rule")
+            return one_hot(labels, test.n_labels)
         engine = registry.create("engine", self.engine)
         seen = np.asarray(test.probabilities, np.float64)
         if not task.sequential:
-            answer = engine(query_of(task, self._rules), seen, _told(task, test))
+            answer = engine(query_of(task, self._rules), seen, _facts_of_rows(task, test))
             return np.asarray(answer.probabilities)
         rows = grid(test.steps)
         for step in range(1, rows.shape[1] + 1):
             query = _query(task, self._rules, step)
-            shown = seen[rows[:, :step]].reshape(len(rows), step * len(task.slots), -1)
-            answer = engine(query, shown, _told_of_steps(task, test, rows[:, :step]))
+            of_steps = seen[rows[:, :step]].reshape(len(rows), step * len(task.slots), -1)
+            answer = engine(query, of_steps, _facts_of_steps(task, test, rows[:, :step]))
             result[rows[:, step - 1]] = answer.probabilities
         return result
 
@@ -93,14 +93,14 @@ def _query(task: Benchmark, rules: tuple[str, ...], step: int) -> Query:
     return replace(query_of(task, rules, steps=step), background=f"{task.background}\n{now}")
 
 
-def _told(task: Benchmark, view: View) -> list[tuple[str, ...]] | None:
+def _facts_of_rows(task: Benchmark, view: View) -> list[tuple[str, ...]] | None:
     """The facts of each row's metadata."""
     if not view.metadata:
         return None
     return task.contexts(np.full((len(view), len(task.slots)), BLANK, np.int16), view.metadata)
 
 
-def _told_of_steps(task: Benchmark, view: View, rows: npt.NDArray[np.int64]) -> list[tuple[str, ...]] | None:
+def _facts_of_steps(task: Benchmark, view: View, rows: npt.NDArray[np.int64]) -> list[tuple[str, ...]] | None:
     """The facts of the metadata of the steps so far."""
     if not view.metadata:
         return None

@@ -93,9 +93,9 @@ class NeuID3(HasOptions):
         self.facts = tests == "facts"
         self.track: Track = "pretrained" if self.facts or named else "label_only"
         self.version = f"4+{TOLD_THE_ANSWER}" if tests == "optimal" else "4"
-        kept = [file for file in map(Path, reuse.split("+") if reuse else ()) if file.is_file()]
-        if kept:  # other trained tests make another learner
-            self.version = f"{self.version}+{cache.content_key(*kept)}"
+        files = [file for file in map(Path, reuse.split("+") if reuse else ()) if file.is_file()]
+        if files:  # other trained tests make another learner
+            self.version = f"{self.version}+{cache.content_key(*files)}"
 
     def fit(self, train: View, validation: View | None = None) -> NeuID3:
         """Grow the trees.
@@ -171,13 +171,13 @@ class NeuID3(HasOptions):
             return np.zeros((0, test.n_labels))
         data = read(test, self.facts)
         with seeded(self.seed):
-            said = {label: answer(root, data).numpy() for label, root in self.trees_.items()}
+            answers = {label: answer(root, data).numpy() for label, root in self.trees_.items()}
         result = np.zeros((len(test), test.n_labels))
-        for label, probability in said.items():
+        for label, probability in answers.items():
             result[:, label] = probability
-        if len(said) == 1:
-            (label,) = said
-            result[:, 1 - label] = 1 - said[label]
+        if len(answers) == 1:
+            (label,) = answers
+            result[:, 1 - label] = 1 - answers[label]
         total: npt.NDArray[np.float64] = np.maximum(result.sum(axis=1, keepdims=True), 1e-12)
         return np.asarray(result / total, np.float64)
 
