@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -182,7 +182,7 @@ def write_again(result: Again, folder: Path) -> None:
     """
     try:
         with cache.replacing(folder / AGAIN) as temporary:
-            temporary.write_text(json.dumps(result.to_plain(), indent=2) + "\n", encoding="utf-8")
+            temporary.write_text(json.dumps(asdict(result), indent=2) + "\n", encoding="utf-8")
     except OSError as error:
         raise UserError(f"{folder / AGAIN} cannot be written: {error.strerror}.") from error
 

@@ -8,7 +8,7 @@ repeated a random sample of its runs with the same results (`nsl_bench.leaderboa
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -100,10 +100,6 @@ class Again(Open):
             )
         )
 
-    def to_plain(self) -> dict[str, object]:
-        """The values of the file."""
-        return asdict(self)
-
 
 _SELF = Standing(False, "the submitter made the predictions, and the test set's answers are public")
 _BY = {
@@ -134,18 +130,9 @@ def standing_of(manifest: Manifest, rounds: Sequence[Round], folder: Path | None
             first = Standing(True, f"sealed round {sealed.name}, {_BY[entry.by]}")
     if folder is None or not (folder / AGAIN).is_file():
         return first
-    again = read_again(folder / AGAIN)
+    again = read_json(Again, folder / AGAIN)
     if again.files != manifest.files:  # it is about what lay here before
         return first
     if first is _SELF:
         return Standing(again.same, again.told())
     return replace(first, how=f"{first.how}; {again.told()}")
-
-
-def read_again(path: Path) -> Again:
-    """Read the result of repeating an entry's runs.
-
-    Raises:
-        UserError: the file is damaged.
-    """
-    return read_json(Again, path)

@@ -27,7 +27,7 @@ from nsl_bench.data.splits import make_source
 from nsl_bench.learners.base import About
 from nsl_bench.perception.predict import image_digests
 from nsl_bench.run.bench import Bench
-from nsl_bench.run.exchange import export, jobs_in
+from nsl_bench.run.exchange import export
 from nsl_bench.run.job import Job
 from nsl_bench.run.plan import plan
 from nsl_bench.sandbox.sealing import DataSeed
@@ -41,7 +41,6 @@ __all__ = [
     "folder_digests",
     "identity_here",
     "jobs_at",
-    "jobs_in_package",
     "made_again",
     "part_digest",
     "places_of",
@@ -155,11 +154,6 @@ def _place(cell: Cell, jobs: Sequence[Job], bench: Bench, commitment: str) -> Pl
     examples = len(materials[0].test.split)
     by_part = {name: tuple(each) for name, each in hashes.items()}
     return Place(cell.shift, cell.percent, commitment, examples, **by_part)
-
-
-def jobs_in_package(folder: Path) -> dict[Path, Job]:
-    """The folders of a contest, with the run that each is for."""
-    return jobs_in(folder)
 
 
 def part_digest(

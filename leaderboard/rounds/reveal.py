@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from nsl_bench.core.errors import UserError
+from nsl_bench.run.exchange import jobs_in
 from nsl_bench.sandbox.sealing import DataSeed, commitment_of
 
 from ..accepted import SALT, withheld
@@ -31,7 +32,6 @@ from .package import (
     ROUND_FILE,
     folder_digests,
     identity_here,
-    jobs_in_package,
     made_again,
 )
 from .receipt import differences, read_receipt
@@ -291,7 +291,7 @@ def check_package(round_: Round, package: Path) -> Iterator[Finding]:
 def _folders_again(contest: SealedContest, folder: Path) -> Finding:
     what = f"{contest.base}: {len(contest.cells)} folders match those of the round"
     lacking, wrong = set(contest.cells), []
-    for place, job in jobs_in_package(folder).items() if folder.is_dir() else ():
+    for place, job in jobs_in(folder).items() if folder.is_dir() else ():
         cell = contest.cell(job)
         # Neither a folder of another round nor a second one for a run is what was handed out.
         if cell not in lacking or contest.hashes(cell) != folder_digests(place):

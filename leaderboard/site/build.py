@@ -32,7 +32,6 @@ from ..submission import slug
 from . import takeaway
 from .charts import Curve, Front, draw_critical_differences, write_charts
 from .examples import write_pictures
-from .highlight import rule_html
 from .pages import learner_page, overview_rows
 from .rundata import write_runs, write_test
 
@@ -118,7 +117,6 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["number"] = _number
-    environment.filters["rule"] = rule_html
     environment.globals.update(
         metrics=METRICS,
         areas=AREAS,

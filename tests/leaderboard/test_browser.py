@@ -275,6 +275,24 @@ def test_a_run_that_is_not_there_says_so(browser: Any, site: Path) -> None:
     assert "Select a run" in texts(browser, "#run")[0]
 
 
+@pytest.mark.parametrize(
+    ("rule", "language", "tokens"),
+    [
+        ('p(X) :- q("<b>"), not r, X < 3.', "asp", ["p", "X", ":-", "q", '"<b>"', "not", "X", "<", "3"]),
+        ("player_1 if suit=h <= 0.5 and value > 3", "tree", ["if", "0.5", "3"]),
+        ('"\\', "asp", ['"']),
+        ("_" * 10_000, "asp", []),
+    ],
+)
+def test_rules_are_coloured(browser: Any, site: Path, rule: str, language: str, tokens: list[str]) -> None:
+    open_page(browser, site, "learner/ffnsl.html")
+    assert ":-" in texts(browser, ".rule .k")
+    pieces = "return coloured(...arguments).map((one) => (one.textContent ? [one.textContent] : one))"
+    found = browser.execute_script(pieces, rule, language)
+    assert [one[0] for one in found if isinstance(one, list)] == tokens
+    assert "".join(one if isinstance(one, str) else one[0] for one in found) == rule
+
+
 def test_dark_mode_is_dark(browser: Any, site: Path) -> None:
     for scheme, dark in (("dark", True), ("light", False)):
         features = [{"name": "prefers-color-scheme", "value": scheme}]

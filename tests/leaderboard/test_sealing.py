@@ -12,7 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,17 +25,19 @@ from hypothesis import given, settings
 from mutations import Edit, change, edits
 from nsl_bench.leaderboard.contests import BOARD, Cell
 from nsl_bench.leaderboard.rounds.model import place_seed, read_file, read_round, read_rounds, to_json
-from nsl_bench.leaderboard.rounds.package import folder_digest, jobs_in_package, part_digest
-from nsl_bench.leaderboard.standing import Again, read_again
+from nsl_bench.leaderboard.rounds.package import folder_digest, part_digest
+from nsl_bench.leaderboard.standing import Again
 from nsl_bench.leaderboard.submission import RUNS
 from sealed import TASK, Played, answer, by_rule, call, right, still_open
 
 from nsl_bench.core import registry
+from nsl_bench.core.declared import read_json
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.types import Part, Predictions
 from nsl_bench.data.splits import make_source, make_split, symbolic_split
 from nsl_bench.learners import task_folders
 from nsl_bench.learners.view import View
+from nsl_bench.run.exchange import jobs_in
 from nsl_bench.sandbox import kernel
 
 pytestmark = pytest.mark.skipif(not kernel.landlock_version(), reason="a sealed round needs Landlock")
@@ -134,7 +136,7 @@ def by_bytes(folder: Path, n: int) -> list[Labels]:
 def test_cheats_on_what_was_handed_out(cheat: Callable[[Path, int], list[Labels]], sealed: Played) -> None:
     """None answers better than chance, nor worse, which would tell as much."""
     task, secret = registry.create("benchmark", TASK), sealed.seed.read_text().strip()
-    jobs = jobs_in_package(sealed.package() / "grids")
+    jobs = jobs_in(sealed.package() / "grids")
     assert len(jobs) == 2
     for folder, job in jobs.items():
         cell = Cell(job.shift, job.percent, 1)
@@ -243,7 +245,7 @@ def test_whatever_is_changed_in_a_file(sealed: Played, played: Played, changes: 
         again = Again({RUNS: "0" * 64}, 1, ("ab" * 10,), 4, 1, 0.02, 0.0, {"brier_score": 0.1}, True)
         known: list[tuple[str, Callable[[Path], object]]] = [
             (to_json(read_round("autumn", played.public / "board.toml")), used),
-            (json.dumps(again.to_plain()), lambda path: read_again(path).told()),
+            (json.dumps(asdict(again)), lambda path: read_json(Again, path).told()),
         ]
         for text, use in known:
             file.write_text(text)

@@ -21,7 +21,6 @@ from nsl_bench.leaderboard.ranking import groups, mean_ranks
 from nsl_bench.leaderboard.score_report import SCORES
 from nsl_bench.leaderboard.site.build import build_site
 from nsl_bench.leaderboard.site.charts import Curve, draw_critical_differences, write_charts
-from nsl_bench.leaderboard.site.highlight import rule_html
 from nsl_bench.leaderboard.site.pages import learner_page
 from nsl_bench.leaderboard.site.rundata import script, write_test
 from nsl_bench.leaderboard.site.rundata import test_labels as labels_of_test
@@ -257,19 +256,6 @@ def test_pages_run_files_of_the_site_only(site: Path) -> None:
         assert policy.startswith("default-src 'none'; script-src 'self'") and "unsafe" not in policy
         assert text.index("Content-Security-Policy") < text.index("<script")
         assert not re.search(r"<script(?! src=)|<style|<[^>]*\s(?:style|on\w+)=|javascript:", text), page
-
-
-def test_rules_are_coloured_and_escaped() -> None:
-    html = str(rule_html('p(X) :- q(X, "<b>"), not r(X), X < 3.'))
-    assert '<span class="k">not</span>' in html and '<span class="v">X</span>' in html and "<b>" not in html
-    assert re.sub(r"<[^>]+>", "", html) == "p(X) :- q(X, &#34;&lt;b&gt;&#34;), not r(X), X &lt; 3."
-    tree = str(rule_html("player_1 if suit=h <= 0.5 and value > 3", "tree"))
-    assert '<span class="k">if</span>' in tree and '<span class="n">0.5</span>' in tree
-
-
-@pytest.mark.parametrize("rule", ['p :- "' + '\\"' * 100_000, "_" * 100_000, "a" * 100_000, '"\\'])
-def test_odd_rules_are_coloured_too(rule: str) -> None:
-    assert re.sub(r"<[^>]+>", "", str(rule_html(rule))) == rule.replace('"', "&#34;")
 
 
 def test_a_bar_has_a_dot_at_each_of_its_learners(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,5 @@
 "use strict";
-// Sorting and filtering of tables. Everything is there without it.
+// Sorting and filtering of tables, colours of rules. Everything is there without it.
 
 function sortable(table) {
   const body = table.tBodies[0];
@@ -88,5 +88,28 @@ function filtering(form) {
   addEventListener("pageshow", update);
 }
 
+// Tokens of rules, found in time linear in the rule: words are tried at their beginning alone, and a string without an
+// end is one.
+const ASP = /("(?:\\.|[^"\\])*"?)|(\bnot\b|:-)|(\b_*[A-Z]\w*|\b_\b)|(\b\d+\b)|(\b[a-z_]\w*(?=\())|(!=|<=|>=|[<>=+\-*/])/g;
+const TREE = /()(\bif\b)|()((?<= )-?\d[\d.e+-]*)/g;
+const KINDS = ["s", "k", "v", "n", "p", "o"];
+
+// The pieces of a rule, its tokens in spans.
+function coloured(rule, language) {
+  const pieces = [];
+  let end = 0;
+  for (const match of rule.matchAll(language === "tree" ? TREE : ASP)) {
+    const token = document.createElement("span");
+    token.className = KINDS[match.slice(1).findIndex((group) => group)];
+    token.textContent = match[0];
+    pieces.push(rule.slice(end, match.index), token);
+    end = match.index + match[0].length;
+  }
+  return [...pieces, rule.slice(end)];
+}
+
+document.querySelectorAll(".rule[data-language]").forEach((line) => {
+  line.replaceChildren(...coloured(line.textContent, line.dataset.language));
+});
 document.querySelectorAll("form[data-filters]").forEach(filtering);
 document.querySelectorAll("table.sortable").forEach(sortable);

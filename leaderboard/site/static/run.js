@@ -85,28 +85,14 @@ function facts(pairs) {
     ...pairs.map(([key, value]) => element("div", {}, element("dt", {}, key), element("dd", {}, String(value)))));
 }
 
-// The expressions of highlight.py: in time linear in the rule.
-const ASP = /("(?:\\.|[^"\\])*"?)|(\bnot\b|:-)|(\b_*[A-Z]\w*|\b_\b)|(\b\d+\b)|(\b[a-z_]\w*(?=\())|(!=|<=|>=|[<>=+\-*/])/g;
-const TREE = /()(\bif\b)|()((?<= )-?\d[\d.e+-]*)/g;
-const KINDS = ["s", "k", "v", "n", "p", "o"];
-
 const COLOURED = 20000;
 
 function rules(run) {
   const code = element("code", {});
   let left = COLOURED;
   for (const rule of run.rules) {
-    const line = element("span", { className: "rule" });
-    let end = 0;
-    const coloured = rule.slice(0, left);
-    left -= coloured.length;
-    for (const match of coloured.matchAll(run.language === "tree" ? TREE : ASP)) {
-      line.append(rule.slice(end, match.index));
-      const kind = KINDS[match.slice(1).findIndex((group) => group)];
-      line.append(element("span", { className: kind }, match[0]));
-      end = match.index + match[0].length;
-    }
-    line.append(rule.slice(end));
+    const line = element("span", { className: "rule" }, ...coloured(rule.slice(0, left), run.language), rule.slice(left));
+    left -= Math.min(left, rule.length);
     code.append(line);
   }
   return element("pre", { className: "rules" }, code);
