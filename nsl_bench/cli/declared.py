@@ -27,6 +27,9 @@ WHOLE = click.IntRange(1)
 
 _EMPTY = inspect.Parameter.empty
 
+_ENTRY = re.compile(r"^    (\w+): (.+(?:\n {6,}.+)*)", re.MULTILINE)
+"""What a docstring says of an argument or attribute."""
+
 
 def declared(
     *, name: str | None = None, examples: Sequence[str] = ()
@@ -70,14 +73,11 @@ def options_of(called: Callable[..., Any], **changes: Any) -> Callable[[Any], An
     """
 
     def add(function: Any) -> Any:
-        doc = inspect.cleandoc(called.__doc__ or "") + "\n"
+        entries = dict(_ENTRY.findall(inspect.cleandoc(called.__doc__ or "")))
         for one in reversed([*inspect.signature(called).parameters.values()]):
             if one.default is _EMPTY or changes.get(one.name, ()) is None:
                 continue
-            result = re.search(
-                rf"^    {one.name}: ((?:.+\n(?: {{8}})?)+?)(?=    \w|\n|\Z)", doc, re.MULTILINE
-            )
-            meaning = " ".join((result[1] if result else "").replace("``", "").split())
+            meaning = " ".join(entries.get(one.name, "").replace("``", "").split())
             meaning = re.sub(r"`(\w+)`", lambda name: f"--{name[1].replace('_', '-')}", meaning)
             change = changes.get(one.name, ())
             said = list(change) if isinstance(change, tuple) else [change]

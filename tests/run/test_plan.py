@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import inspect
 import tomllib
+from collections import Counter
+from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
 
+import nsl_bench
 from nsl_bench.cli import main
+from nsl_bench.cli.running import command as run_command
+from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
+from nsl_bench.run.bench import Bench
 from nsl_bench.run.grid import Grid
 from nsl_bench.run.plan import jobs_of, plan, read, write
 
@@ -165,3 +173,28 @@ def test_a_missing_split_is_found_before_the_first_run(tmp_path: Path, missing: 
     (tmp_path / missing).unlink()
     with pytest.raises(UserError, match=sentence):
         plan("follow_suit", ["majority"], repeats=range(1, 4), splits=tmp_path)
+
+
+def test_every_field_of_a_grid_is_an_option_and_an_argument() -> None:
+    options = {flag for one in run_command.params for flag in one.opts}
+    arguments = inspect.signature(nsl_bench.evaluate).parameters
+    for one in fields(Grid):
+        flags = one.metadata["flags"]
+        assert set(flags) <= options
+        if one.name not in ("benchmark", "learners", "track"):
+            assert flags[0].removeprefix("--").replace("-", "_") in arguments
+    with pytest.raises(UserError, match=r"evaluate has no argument 'shfit'\. Did you mean 'shift'"):
+        nsl_bench.evaluate("majority", "sudoku_4x4", shfit="noir")
+
+
+def test_a_run_looks_up_each_part_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    (job,) = plan("sudoku_4x4", ["majority"], track="symbolic")
+    create, created = registry.create, Counter[str]()
+
+    def counted(kind: Any, spec: Any, **more: Any) -> Any:
+        created.update([kind])
+        return create(kind, spec, **more)
+
+    monkeypatch.setattr(registry, "create", counted)
+    Bench("cpu").run(job)
+    assert created["benchmark"] == created["source"] == 1
