@@ -17,7 +17,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["remove", "size_of", "temporary"]
+__all__ = ["remove", "remove_for_sure", "size_of", "temporary"]
 
 _AFTERWARDS_SECONDS = 600.0
 """How long processes that the killed process left may still write into its temporary folder."""
@@ -63,6 +63,18 @@ def remove(folder: Path, seconds: float = math.inf) -> bool:
                 os.close(top.descriptor)
             folder.rmdir()
     return not os.path.lexists(folder)
+
+
+def remove_for_sure(folder: Path, seconds: float = _AFTERWARDS_SECONDS) -> None:
+    """Remove a folder again and again, as processes that are about to end may still use it.
+
+    Args:
+        folder: the folder.
+        seconds: wall time in seconds after which it is left.
+    """
+    deadline = time.monotonic() + seconds
+    while not remove(folder, deadline - time.monotonic()) and time.monotonic() < deadline:
+        time.sleep(0.01)
 
 
 @contextlib.contextmanager
@@ -201,12 +213,6 @@ def _permit(name: str, place: int | None) -> None:
         os.close(found)
 
 
-def _remove_afterwards(folder: Path) -> None:
-    sys.stdin.buffer.read()
-    deadline = time.monotonic() + _AFTERWARDS_SECONDS
-    while not remove(folder) and time.monotonic() < deadline:
-        time.sleep(0.05)
-
-
 if __name__ == "__main__":
-    _remove_afterwards(Path(sys.argv[1]))
+    sys.stdin.buffer.read()
+    remove_for_sure(Path(sys.argv[1]))

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import contextlib
 import secrets
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from nsl_bench.core.folders import remove
+from nsl_bench.core.folders import remove, remove_for_sure
 
 __all__ = ["MOST_PROCESSES", "ControlGroup"]
 
@@ -26,6 +27,7 @@ _MORE_MEMORY = 256 << 20
 """Bytes beyond the limit that is counted: the kernel's own memory, and files that are being read."""
 
 _REMOVING_SECONDS = 2.0
+_STALE_SECONDS = 3600.0
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,7 @@ class ControlGroup:
         """
         most = str(memory + _MORE_MEMORY)
         for version, parent in _parents():
+            _remove_stale(parent)
             group = cls(parent / f"nsl-bench-{secrets.token_hex(8)}", version)
             limit = {1: "memory.limit_in_bytes", 2: "memory.max"}[version]
             more = {
@@ -90,7 +93,15 @@ class ControlGroup:
         if self.version == 2:
             with contextlib.suppress(OSError):
                 (self.folder / "cgroup.kill").write_text("1", encoding="ascii")
-        remove(self.folder, _REMOVING_SECONDS)
+        remove_for_sure(self.folder, _REMOVING_SECONDS)  # it is in use until the last process is gone
+
+
+def _remove_stale(parent: Path) -> None:
+    """Remove old groups that nobody is in: all processes that would have done so were killed."""
+    for folder in parent.glob("nsl-bench-*"):
+        with contextlib.suppress(OSError):  # one with processes cannot be removed
+            if time.time() - folder.stat().st_mtime > _STALE_SECONDS:
+                folder.rmdir()
 
 
 def _parents() -> Iterator[tuple[int, Path]]:

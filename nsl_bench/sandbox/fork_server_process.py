@@ -26,7 +26,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from nsl_bench.core.folders import remove
+from nsl_bench.core.folders import remove, remove_for_sure
 from nsl_bench.core.processes.child import detach
 from nsl_bench.sandbox import kernel, shown
 from nsl_bench.sandbox.child import live
@@ -161,7 +161,7 @@ def remove_at_last(folders: Sequence[str], seconds: float = _REMOVING_SECONDS) -
             os.setsid()
             detach(os.open(os.devnull, os.O_WRONLY))  # whoever reads what we print must not wait for it
             for folder in left:
-                remove(folder)
+                remove_for_sure(folder)
         finally:
             os._exit(0)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -46,11 +48,16 @@ def test_what_is_written(
     monkeypatch.setattr(control_groups, "_ROOT", root)
     monkeypatch.setattr(control_groups, "_OWN", tmp_path / "own")
     registered: list[Path] = []
+    for folder in ("user/mine", "memory/user/mine"):
+        for name, age in (("old", 4000), ("new", 10)):
+            (root / folder / f"nsl-bench-{name}").mkdir()
+            os.utime(root / folder / f"nsl-bench-{name}", (time.time() - age,) * 2)
     group = ControlGroup.made(256 << 20, registered.append)
     if not version:
         assert group is None
         return
     assert group is not None and registered == [group.folder] and group.folder.parent == root / parent
+    assert [(root / parent / f"nsl-bench-{name}").exists() for name in ("old", "new")] == [False, True]
     assert {file.name: file.read_text() for file in group.folder.iterdir()} == WRITTEN[version]
     assert not group.exceeded
     events = {2: "memory.events", 1: "memory.oom_control"}[version]
@@ -76,6 +83,16 @@ def test_a_group_that_takes_no_limit_is_not_used(tmp_path: Path, monkeypatch: py
     assert ControlGroup.made(1, registered.append) is None
     assert [folder.parent.name for folder in registered] == ["mine", "outer"]
     assert not any(folder.exists() for folder in registered)
+
+
+def test_a_group_is_removed_once_its_last_process_is_gone() -> None:
+    group = ControlGroup.made(256 << 20, lambda folder: None)
+    if group is None:
+        pytest.skip("this user may make no control groups")
+    with subprocess.Popen(["sh", "-c", f"echo 0 > {group.entry}; echo; sleep 0.3"], stdout=-1) as inside:
+        assert inside.stdout is not None and inside.stdout.readline() == b"\n"
+        ControlGroup(group.folder, 1).close()  # version 2 would end the process
+    assert not group.folder.exists()
 
 
 @pytest.mark.parametrize("groups", [True, False])
