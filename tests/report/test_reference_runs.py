@@ -53,7 +53,7 @@ def test_what_timed_out_at_0_is_not_started_again(
     for record in given_up:
         cell = contest.cell(record.job)
         assert cell and record.status == "timeout" and not record.started
-        assert record.content_hash == reference.hashes_of(record.job, contest, cell)
+        assert record.content_hash == reference.Truth(record.job, contest, cell).hashes
     assert tally.failed == 2 + (2 if status in ("timeout", "crashed") else 0)
 
 
@@ -61,7 +61,7 @@ def test_what_is_on_the_board_is_not_done_again(
     script: Callable[[str], ModuleType], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nor does what was given up there start, now that other runs of the contest are missing."""
-    monkeypatch.setattr("nsl_bench.run.job.PROTOCOL", 2)  # the committed entry's
+    monkeypatch.setattr("nsl_bench.run.plan.PROTOCOL", 2)  # the committed entry's
     reference = script("reference")
     zoo = next(contest for contest in read_contests(BOARD) if contest.name == "zoo")
     contest = replace(zoo, shifts=zoo.shifts[:1], percents=(0.0, 50.0), repeats=2)
