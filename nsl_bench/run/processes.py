@@ -21,6 +21,7 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.core.folders import temporary
 from nsl_bench.core.interrupts import leave_to_parent, starting_processes
 from nsl_bench.run.job import Job
+from nsl_bench.sandbox.control_groups import remove_left
 
 if TYPE_CHECKING:
     from nsl_bench.run.bench import Bench, Outcome
@@ -81,6 +82,8 @@ def side_by_side(
         finally:
             for pool in workers:
                 pool.shutdown(wait=True, kill_workers=not done)
+            if not done:
+                remove_left()
 
 
 def _worker(env: Mapping[str, str]) -> Any:

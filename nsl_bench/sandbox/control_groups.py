@@ -9,15 +9,15 @@ https://docs.kernel.org/admin-guide/cgroup-v1/memory.html.
 from __future__ import annotations
 
 import contextlib
+import os
 import secrets
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from nsl_bench.core.folders import remove, remove_for_sure
 
-__all__ = ["MOST_PROCESSES", "ControlGroup"]
+__all__ = ["MOST_PROCESSES", "ControlGroup", "remove_left"]
 
 MOST_PROCESSES = 512
 """Processes that a learner may have."""
@@ -27,7 +27,6 @@ _MORE_MEMORY = 256 << 20
 """Bytes beyond the limit that is counted: the kernel's own memory, and files that are being read."""
 
 _REMOVING_SECONDS = 2.0
-_STALE_SECONDS = 3600.0
 
 
 @dataclass(frozen=True)
@@ -51,9 +50,9 @@ class ControlGroup:
             register: called with the folder before it is made, to have it removed if this process is killed.
         """
         most = str(memory + _MORE_MEMORY)
+        remove_left(0.1)
         for version, parent in _parents():
-            _remove_stale(parent)
-            group = cls(parent / f"nsl-bench-{secrets.token_hex(8)}", version)
+            group = cls(parent / f"nsl-bench-{os.getpid()}-{secrets.token_hex(4)}", version)
             limit = {1: "memory.limit_in_bytes", 2: "memory.max"}[version]
             more = {
                 1: {"memory.memsw.limit_in_bytes": most},
@@ -96,12 +95,17 @@ class ControlGroup:
         remove_for_sure(self.folder, _REMOVING_SECONDS)  # it is in use until the last process is gone
 
 
-def _remove_stale(parent: Path) -> None:
-    """Remove old groups that nobody is in: all processes that would have done so were killed."""
-    for folder in parent.glob("nsl-bench-*"):
-        with contextlib.suppress(OSError):  # one with processes cannot be removed
-            if time.time() - folder.stat().st_mtime > _STALE_SECONDS:
-                folder.rmdir()
+def remove_left(seconds: float = _REMOVING_SECONDS) -> None:
+    """Remove the groups whose makers are gone, and with them the processes that should have done so.
+
+    Args:
+        seconds: how long to wait for each, while its last processes end.
+    """
+    for _, parent in _parents():
+        for folder in parent.glob("nsl-bench-*-*"):
+            maker = folder.name.split("-")[2]
+            if maker.isdigit() and not Path("/proc", maker).exists():
+                remove_for_sure(folder, seconds)
 
 
 def _parents() -> Iterator[tuple[int, Path]]:
