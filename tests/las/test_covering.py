@@ -10,9 +10,13 @@ import pytest
 
 from nsl_bench.core.budget import Budget
 from nsl_bench.logic.las import LasTask, Progress, solve
+from nsl_bench.logic.las.bias.space import RuleMaker, SpaceRule
+from nsl_bench.logic.las.bias.types import domains
 from nsl_bench.logic.las.clingo_tiers import covering
 from nsl_bench.logic.las.clingo_tiers.demands import Problem
 from nsl_bench.logic.las.clingo_tiers.incumbent import Incumbent
+from nsl_bench.logic.las.clingo_tiers.joins import Joins
+from nsl_bench.logic.las.clingo_tiers.trial import Trial
 from nsl_bench.logic.las.semantics.coverage import score
 
 ZENDO = """
@@ -40,6 +44,14 @@ hit(X) :- in(Y), att(Y, X).
 #neg(c, {in(1), in(2)}, {}, {arg(1..2). att(1,2).}).
 #neg(d, {in(1), in(3)}, {}, {arg(1..3). att(1,2). att(2,3). att(3,1).}).
 #neg(e, {}, {in(1), in(2)}, {arg(1..2). att(2,1).}).
+"""
+SHOPS = """
+shop(a;b;c). near(a,b). near(b,c). near(c,c). open(X) :- shop(X), not shut(X). :- shut(d).
+#modeh(busy(var(shop), const(day))). #constant(day, mon). #constant(day, tue).
+#modeb(open(var(shop))). #modeb(near(var(shop), var(shop))). #modeb(near(var(shop), c)).
+#modeb(fair(const(day))). #maxv(3).
+#pos(x, {busy(a,mon), busy(b,mon)}, {busy(c,mon)}, {fair(mon). shut(c).}).
+#pos(y, {}, {busy(b,tue)}, {shut(a).}). #neg(z, {busy(a,tue)}, {}, {fair(tue). shut(b).}).
 """
 
 
@@ -118,6 +130,31 @@ def test_rules_for_some_of_the_examples_that_must_be_covered_are_told_in_words(
     text = scenes(20) + "\npiece(20,q). piece(21,r). #pos(x, {good(20)}, {}). #pos(y, {}, {good(21)})."
     incumbent, said = covered(task_of(text))
     assert incumbent.total is None and said[-1].endswith("of 22 examples that must be covered")
+
+
+@pytest.mark.parametrize("text", [scenes(30), pairs(30), SHOPS])
+def test_joins_and_clingo_agree_on_what_rules_change(text: str) -> None:
+    task = task_of(text)
+    problem = Problem.of(task, Budget())
+    search = covering._Covering(task, problem, Budget())
+    trial = Trial(problem, problem.demands, search._space, Budget())
+    maker = RuleMaker(task.bias, domains(task))
+    joins, level = Joins(trial, maker), list(maker.heads(False))
+    assert trial.adds_up
+    for _ in range(3):
+        level = [longer for form in level for longer in maker.refinements(form)]
+        level = random.Random(1).sample(list(dict.fromkeys(level)), min(40, len(set(level))))
+        own = [form for form in level if maker.is_safe(form) and joins.changes(form) is not None]
+        expected = trial.holds((), [SpaceRule(*maker.guarded(form), 0) for form in own])[1:]
+        changed = [joins.changes(form) for form in own]
+        assert len(own) > 5
+        assert [joins.added(each or 0) for each in changed] == expected
+        for form in own:
+            rows = joins.rows(form)  # None where they are too many
+            for literal, types in maker.literals(form, joined=True):
+                longer = form.plus(literal, types)
+                if rows is not None and maker.is_safe(longer):
+                    assert joins.reach(rows, literal, types) in (None, joins.changes(longer))
 
 
 @pytest.mark.parametrize("tier", ["A", "C", "D"])

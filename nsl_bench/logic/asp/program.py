@@ -105,7 +105,7 @@ class Program:
         return Program(self.rules + other.rules, self.constants + other.constants)
 
     def __str__(self) -> str:
-        return "\n".join(str(node) for node in self.nodes)
+        return "\n".join([*map(str, self.constants), *(rule.text for rule in self.rules)])
 
     def __reduce__(self) -> tuple[Callable[[str, str], Program], tuple[str, str]]:
         return parse, (str(self), "the program")

@@ -33,6 +33,9 @@ _ILASP_COST = 15
 """What a hypothesis of ILASP's may cost unless `#max_penalty` says otherwise."""
 _SOON = 1.0
 """Seconds after which covering begins where no rules are known."""
+_FAVOUR = 3
+_FAVOURED = 10.0
+"""How much more time than the search it then takes, for so many seconds or until it has found rules."""
 _SHARE = 0.25
 """Of the time, after which it begins in tables if the empty hypothesis is one."""
 _GRACE = 0.5
@@ -204,7 +207,8 @@ def _beyond_ilasp(task: LasTask, solution: Solution) -> str:
 class _Early:
     """A good hypothesis soon: sequential covering, once a search has taken long and knows no rules.
 
-    The two take turns, of as much time each, so that neither makes the other take more than twice as long.
+    The two take turns. Covering has most of the time at first; once it has found rules, or has had some
+    seconds, the two have as much each, so that neither makes the other take more than twice as long.
 
     Args:
         task: the task.
@@ -257,15 +261,19 @@ class _Early:
         now = time.monotonic()
         if self._covering is None:
             self._covering = self._steps()
-            seconds = _SOON
-        else:
-            seconds = now - self._rested
+            self._rested = now - _SOON
+        seconds = self._favour() * (now - self._rested)
         for _ in self._covering:
             self._rested = time.monotonic()
             if self._rested >= now + seconds:
-                self._budget.aside = 2 * self._rested - now, self._cover
+                self._budget.aside = self._rested + (self._rested - now) / self._favour(), self._cover
                 break
         self._tell("the search goes on")
+
+    def _favour(self) -> int:
+        """For how many times the time of the search covering may take."""
+        early = time.monotonic() < self._started + _FAVOURED
+        return _FAVOUR if early and not (self._incumbent and self._incumbent.has_rules) else 1
 
     def _steps(self) -> Iterator[None]:
         from nsl_bench.logic.las.clingo_tiers.covering import cover

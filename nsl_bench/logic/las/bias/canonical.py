@@ -28,6 +28,10 @@ class Conjunction:
     literals: frozenset[Instance]
     types: tuple[str, ...]
 
+    def plus(self, literal: Instance, types: tuple[str, ...]) -> Conjunction:
+        """The rule with one more literal, which may have new variables."""
+        return canonical(Conjunction(self.head, self.literals | {literal}, types))
+
     def without(self, literal: Instance) -> Conjunction:
         """The same rule without one of its literals."""
         literals = self.literals - {literal}
@@ -56,11 +60,14 @@ def canonical(rule: Conjunction) -> Conjunction:
         by_use.setdefault((rule.types[variable], tuple(uses)), []).append(variable)
     groups = [by_use[key] for key in sorted(by_use, key=str)]
     best: tuple[list[Instance], Conjunction] | None = None
+    several = any(len(group) > 1 for group in groups)
     for orders in itertools.product(*(itertools.permutations(group) for group in groups)):
         names = dict(fixed)
         for variable in itertools.chain.from_iterable(orders):
             names[variable] = len(names)
         candidate = _renamed(rule, names)
+        if not several:
+            return candidate
         key = sorted(candidate.literals, key=str)
         if best is None or str(key) < str(best[0]):
             best = (key, candidate)

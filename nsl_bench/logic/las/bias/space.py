@@ -23,7 +23,14 @@ from nsl_bench.logic.las.bias.hypothesis import rule_parts
 from nsl_bench.logic.las.bias.program import is_plain
 from nsl_bench.logic.las.bias.replacement import inequalities
 from nsl_bench.logic.las.bias.types import Domains, domains
-from nsl_bench.logic.las.language_bias import LanguageBias, ModeAtom, ModeComparison, ModeLiteral, Placeholder
+from nsl_bench.logic.las.language_bias import (
+    Compound,
+    LanguageBias,
+    ModeAtom,
+    ModeComparison,
+    ModeLiteral,
+    Placeholder,
+)
 from nsl_bench.logic.las.task import LasTask
 from nsl_bench.logic.las.terms import literal_text, pattern_text, patterns, terms_text
 from nsl_bench.logic.las.thresholds import bound_count, priced, spelled
@@ -221,6 +228,30 @@ class RuleMaker:
             groups.setdefault((name, literal.negated), []).append(i)
         return frozenset(i for group in groups.values() if len(group) > 1 for i in group)
 
+    @property
+    def guards(self) -> frozenset[str]:
+        """Types whose variables are guarded by a predicate of that name."""
+        return self._known.guarded
+
+    @property
+    def unequal(self) -> bool:
+        """Whether literals of a rule must not ground to the same atom."""
+        return self._bias.ground_without_replacement
+
+    def plain(
+        self, instance: Instance, *, head: bool = False
+    ) -> tuple[str, tuple[Argument, ...], bool] | None:
+        """Predicate, arguments and sign of an atom over variables and constants; None if it is none."""
+        mode = None if head else self._literals[instance[0]]
+        atom = self._heads[instance[0]].atom if mode is None else mode.literal
+        if not isinstance(atom, ModeAtom) or atom.is_classical or atom.has_thresholds:
+            return None
+        if any(isinstance(term, Compound) for term in atom.arguments):
+            return None
+        values = iter(instance[1])
+        arguments = tuple([each if isinstance(each, str) else next(values) for each in atom.arguments])
+        return atom.predicate, arguments, mode is not None and mode.negated
+
     def heads(self, constraints: bool) -> Iterator[Conjunction]:
         """The rules without a body, and what constraints begin with."""
         if constraints:
@@ -247,8 +278,15 @@ class RuleMaker:
                     return None
         return list(found)
 
-    def refinements(self, rule: Conjunction, *, joined: bool = False) -> Iterator[Conjunction]:
-        """A rule with one literal more.
+    def refinements(self, rule: Conjunction) -> Iterator[Conjunction]:
+        """A rule with one literal more."""
+        for instance, types in self.literals(rule):
+            yield rule.plus(instance, types)
+
+    def literals(
+        self, rule: Conjunction, *, joined: bool = False
+    ) -> Iterator[tuple[Instance, tuple[str, ...]]]:
+        """Literals that a rule may have besides, each with the types of all variables then.
 
         Args:
             rule: the rule.
@@ -263,8 +301,7 @@ class RuleMaker:
                 if variables and min(variables) >= known:
                     continue
                 if self._is_allowed((i, arguments), rule):
-                    body = rule.literals | {(i, arguments)}
-                    yield canonical(Conjunction(rule.head, body, types))
+                    yield (i, arguments), types
 
     def _is_allowed(self, instance: Instance, rule: Conjunction) -> bool:
         """Whether a rule may have this literal besides: it is no repetition and makes it not redundant."""

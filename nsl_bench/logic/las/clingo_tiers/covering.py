@@ -16,13 +16,14 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 from nsl_bench.core.budget import Budget
-from nsl_bench.logic.las.bias.canonical import Conjunction
+from nsl_bench.logic.las.bias.canonical import Argument, Conjunction
 from nsl_bench.logic.las.bias.costs import is_monotone, rule_costs
 from nsl_bench.logic.las.bias.hypothesis import rule_parts
 from nsl_bench.logic.las.bias.space import RuleMaker, SpaceRule
 from nsl_bench.logic.las.bias.types import domains
 from nsl_bench.logic.las.clingo_tiers.demands import Demand, Problem
 from nsl_bench.logic.las.clingo_tiers.incumbent import Incumbent
+from nsl_bench.logic.las.clingo_tiers.joins import Joins
 from nsl_bench.logic.las.clingo_tiers.trial import Trial
 from nsl_bench.logic.las.task import LasTask
 
@@ -195,6 +196,9 @@ class _Covering:
         self._trial = Trial(self._problem, self._window, self._space, self._budget)
         yield
         self._asked = [*self._window, *self._trial.atoms]
+        self._joins = Joins(self._trial, self._maker) if self._trial.adds_up else None
+        self._reach: dict[Conjunction, int | None] = {}
+        self._longer: dict[Conjunction, list[Conjunction]] = {}
         if beam != (self._width, self._pairs):
             self._width, self._pairs = beam
             self._pool = []  # with other rules it may end elsewhere
@@ -215,7 +219,7 @@ class _Covering:
         self._pool = [*rules, *self._pool]
         for each in rules:
             others = tuple(other for other in rules if other is not each)
-            (without,) = self._effects([other.rule for other in others], ())
+            (without,) = self._effects(others, ())
             if without.betters(now):
                 rules, now = others, without
         return tuple(each.rule for each in rules), now
@@ -252,7 +256,7 @@ class _Covering:
             best = found
             unsafe = [each.form for each in level if not each.safe and each.form is not None]
             kept = [*unsafe[: self._width], *self._beam(known, now)]
-            longer = dict.fromkeys(form for each in kept for form in self._longer(each))
+            longer = dict.fromkeys(form for each in kept for form in self._grown(each))
             level = self._candidates([form for form in longer if form not in seen])
             seen.update(longer)
             most = max((self._exactness(now, effect)[0] for _, effect in known), default=0.0)
@@ -262,20 +266,33 @@ class _Covering:
         tried.sort(key=lambda each: self._exactness(now, each[1]), reverse=True)
         return best, tried
 
-    def _longer(self, form: Conjunction) -> list[Conjunction]:
+    def _grown(self, form: Conjunction) -> list[Conjunction]:
         """A rule with a literal more, or with two if the second one has a new variable of the first one.
 
         A literal with a new variable often changes nothing by itself; what is said of the variable does.
         """
-        refinements = list(self._maker.refinements(form, joined=True))
-        pairs: dict[Conjunction, None] = {}
-        for longer in refinements if self._pairs else []:
-            if len(longer.types) > len(form.types):
+        known = self._longer.get(form)
+        if known is not None:
+            return known
+        joins = self._joins
+        rows = None if joins is None else joins.rows(form)
+        refinements, pairs = [], []
+        for literal, types in self._maker.literals(form, joined=True):
+            refinements.append((form, rows, literal, types))
+            if self._pairs and len(types) > len(form.types):
+                longer = Conjunction(form.head, form.literals | {literal}, types)
+                further = None if joins is None else joins.step(rows, literal, types)
                 loose = _loose(longer)
-                further = self._maker.refinements(longer, joined=True)
-                pairs.update(dict.fromkeys(each for each in further if _loose(each) < loose))
+                for second, kinds in self._maker.literals(longer, joined=True):
+                    if len(loose.intersection(second[1])) > len(kinds) - len(types):
+                        pairs.append((longer, further, second, kinds))
         self.narrow |= not self._pairs or len(pairs) > self._pairs
-        return [*refinements, *_sample(list(pairs), self._pairs)]
+        found = self._longer[form] = []
+        for shorter, substitutions, literal, types in [*refinements, *_sample(pairs, self._pairs)]:
+            found.append(shorter.plus(literal, types))
+            if joins is not None and found[-1] not in self._reach:
+                self._reach[found[-1]] = joins.reach(substitutions, literal, types)
+        return found
 
     def _beam(self, known: _Known, now: _Effect) -> list[Conjunction]:
         """The most exact of the rules that change some demand for the better."""
@@ -315,23 +332,46 @@ class _Covering:
                 continue
             safe = maker.is_safe(form) and (bool(form.literals) or form.head is not None)
             rule = SpaceRule(*maker.guarded(form), cost or 0, marks=maker.marks(form))
-            found.append(_Candidate(rule, form, cost is not None and safe and maker.is_allowed(form), safe))
+            whole = cost is not None and safe and maker.is_allowed(form)
+            found.append(_Candidate(rule, form, whole, safe))
         return found
+
+    def _changed(self, each: _Candidate) -> int | None:
+        """The demands that a rule changes, whatever the others are, as bits; None if joins do not say it."""
+        form = each.form
+        if self._joins is None or form is None or form in self._reach:
+            return None if form is None else self._reach.get(form)
+        return self._reach.setdefault(form, self._joins.changes(form))
 
     def _tried(self, base: Sequence[_Candidate], level: Iterable[_Candidate], now: _Effect) -> _Known:
         """The rules that can be tried, each with the effect of adding it."""
         safe = [each for each in level if each.safe]
-        effects = self._effects([each.rule for each in base], [each.rule for each in safe], now)
+        effects = self._effects(base, safe, now)
         return list(zip(safe, effects[1:], strict=True))
 
+    def _holds(self, base: Sequence[_Candidate], rules: Sequence[_Candidate]) -> list[frozenset[int]]:
+        """See `Trial.holds`; it is asked where joins do not say it."""
+        joins = self._joins
+        reached = [self._changed(each) for each in rules]
+        common = [self._changed(each) for each in base]
+        if joins is None or None in common:
+            return self._trial.holds([each.rule for each in base], [each.rule for each in rules])
+        changed = 0
+        for each in common:
+            changed |= each or 0
+        slow = [each.rule for each, reach in zip(rules, reached, strict=True) if reach is None]
+        tried = iter(self._trial.holds([each.rule for each in base], slow)[1:] if slow else ())
+        found = [next(tried) if each is None else joins.added(changed | each) for each in reached]
+        return [joins.added(changed), *found]
+
     def _effects(
-        self, base: Sequence[SpaceRule], rules: Sequence[SpaceRule], now: _Effect | None = None
+        self, base: Sequence[_Candidate], rules: Sequence[_Candidate], now: _Effect | None = None
     ) -> list[_Effect]:
         """What some rules do, and what they do with each of others besides."""
-        cost = sum(rule.cost for rule in base)
-        costs = [cost, *(cost + rule.cost for rule in rules)]
+        cost = sum(each.rule.cost for each in base)
+        costs = [cost, *(cost + each.rule.cost for each in rules)]
         found = []
-        for score, holds in zip(costs, self._trial.holds(base, rules), strict=True):
+        for score, holds in zip(costs, self._holds(base, rules), strict=True):
             bad = [i for i, d in enumerate(self._asked) if (d.forbidden if i in holds else d.required)]
             lost = 0 if now is None else sum((i in now.holds) != (i in holds) for i in bad)
             unmet = sum(i < len(self._window) for i in bad)
@@ -346,8 +386,8 @@ def _best(known: _Known, now: _Effect) -> tuple[_Candidate, _Effect] | None:
     return min(better, key=lambda pair: pair[1][:4], default=None)
 
 
-def _loose(form: Conjunction) -> int:
-    """How many variables a rule has that occur in one literal only."""
+def _loose(form: Conjunction) -> set[Argument]:
+    """The variables of a rule that occur in one literal only."""
     parts = [*form.literals, *([] if form.head is None else [form.head])]
     uses = Counter(each for _, arguments in parts for each in {*arguments})
-    return sum(uses[variable] == 1 for variable in range(len(form.types)))
+    return {variable for variable in range(len(form.types)) if uses[variable] == 1}

@@ -6,13 +6,16 @@ one choice says which rule is tried.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 
 from clingo import Function, Model, Number, Symbol
 
 from nsl_bench.core.budget import Budget
+from nsl_bench.logic.asp.atoms import read_atom
 from nsl_bench.logic.asp.ground_program import GroundProgram
 from nsl_bench.logic.asp.parsing import QuietControl
+from nsl_bench.logic.asp.program import Signature
 from nsl_bench.logic.asp.replicas import replicate
 from nsl_bench.logic.las.bias.space import SpaceRule
 from nsl_bench.logic.las.clingo_tiers.demands import Demand, Problem
@@ -50,6 +53,9 @@ class Trial:
         self, problem: Problem, window: Sequence[Demand], space: Sequence[SpaceRule], budget: Budget
     ) -> None:
         self._budget = budget
+        self._space = space
+        self._replicas: dict[tuple[str, ...], int] = {}
+        self._model: Sequence[Symbol] = ()
         self._program = replicate(
             problem.background,
             dict.fromkeys(demand.content[2] for demand in window),
@@ -74,6 +80,39 @@ class Trial:
         self._watching.ground(self._control, self._budget.check)
         self._most = _MOST + _GROWTH * self._watching.seen
         self._batches = 0
+
+    @property
+    def dependent(self) -> frozenset[Signature]:
+        """The predicates that differ between contexts."""
+        return self._program.dependent
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether a rule changes the same single atoms with any others, and demands are made of these."""
+        heads = [atom for rule in self._space if rule.head is not None and (atom := read_atom(rule.head))]
+        feeding = any(self._program.questions.get(atom.signature) != () for atom in heads)
+        several = [d for d in self._window if len(d.content[0]) + len(d.content[1]) > 1]
+        return self.is_fast and not feeding and all(demand.required for demand in several)
+
+    @property
+    def literals(self) -> list[list[tuple[str, str, bool]]]:
+        """Of each demand and atom: what it asks for, as replica, atom and whether it must hold."""
+        found = []
+        for inclusions, exclusions, context in (demand.content for demand in self._window):
+            replica = str(self._replicas[context])
+            wanted = [*((atom, True) for atom in inclusions), *((atom, False) for atom in exclusions)]
+            found.append([(replica, atom, holds) for atom, holds in wanted])
+        return found
+
+    def facts(self) -> tuple[dict[Signature, list[tuple[str, ...]]], frozenset[int]]:
+        """The atoms with no rule learned, the replica as first argument; and the demands that hold."""
+        (alone,) = self.holds((), ())
+        names = {self._program.predicate(name): (name, n) for name, n in self._program.dependent}
+        found: dict[Signature, list[tuple[str, ...]]] = defaultdict(list)
+        for symbol in self._model:
+            arguments = tuple(map(str, symbol.arguments))
+            found[names.get(symbol.name, (symbol.name, len(arguments)))].append(arguments)
+        return found, alone
 
     def holds(self, base: Sequence[SpaceRule], rules: Sequence[SpaceRule]) -> list[frozenset[int]]:
         """Numbers of demands and atoms that hold bravely with a base alone, then with each rule besides.
@@ -102,6 +141,7 @@ class Trial:
 
         def keep(model: Model) -> None:
             shown = [symbol.number for symbol in model.symbols(shown=True)]
+            self._model = [] if rules else model.symbols(atoms=True)
             found[-min(0, *shown)] = frozenset([each - 1 for each in shown if each > 0])
 
         chosen = [Function(self._program.names("chosen"), [number, Number(k)]) for k in range(len(rules) + 1)]
@@ -127,7 +167,7 @@ class Trial:
             f"#show -{example} : {chosen},{example}).",
             f"#show {example}-{first - 1} : {program.covers(example)}, {example} >= {first}, {tried}.",
         ]
-        replicas: dict[tuple[str, ...], int] = {}
+        replicas = self._replicas = {}
         for i, demand in enumerate(self._window, first):
             inclusions, exclusions, context = demand.content
             # examples with one context have the same answer set, if there is only one

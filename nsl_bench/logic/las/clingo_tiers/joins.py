@@ -1,0 +1,200 @@
+"""What a rule changes, by joins over the one answer set, where no other rule reads what it derives.
+
+A rule grows literal by literal, so its substitutions are kept, and a literal more is looked up in them. That
+takes no grounding, and starts from the atoms that demands ask for, as a bottom clause does (Muggleton:
+"Inverse entailment and Progol", 1995).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from nsl_bench.logic.asp.atoms import parse_atom
+from nsl_bench.logic.asp.program import Signature
+from nsl_bench.logic.las.bias.canonical import Argument, Conjunction, Instance
+from nsl_bench.logic.las.bias.space import RuleMaker
+from nsl_bench.logic.las.clingo_tiers.trial import Trial
+
+__all__ = ["Joins", "Rows"]
+
+_MOST = 50_000
+"""Substitutions of one rule that are kept."""
+_REPLICA = -1
+"""Stands for the replica among the variables."""
+
+Key = tuple[str, ...]
+
+
+class Rows:
+    """Substitutions under which a body holds.
+
+    Args:
+        places: where in a substitution each variable's value is.
+        masks: the substitutions, each with the demands that its head changes, as bits.
+    """
+
+    def __init__(self, places: Mapping[int, int], masks: Mapping[Key, int]) -> None:
+        self.places = places
+        self.masks = masks
+        self._by: dict[tuple[int, ...], dict[Key, int]] = {}
+
+    def by(self, variables: tuple[int, ...]) -> Mapping[Key, int]:
+        """The demands that are changed with each choice of values of some variables."""
+        found = self._by.get(variables)
+        if found is None:
+            found = self._by[variables] = defaultdict(int)
+            places = [self.places[each] for each in variables]
+            for row, mask in self.masks.items():
+                found[tuple([row[place] for place in places])] |= mask
+        return found
+
+    def only(self, variables: Sequence[int]) -> Rows:
+        """The same without other variables."""
+        return Rows({each: place for place, each in enumerate(variables)}, self.by(tuple(variables)))
+
+
+class Joins:
+    """Evaluates rules on the demands of a trial.
+
+    Args:
+        trial: has the demands, and the answer set of the empty hypothesis.
+        maker: knows what the literals of rules are.
+
+    """
+
+    def __init__(self, trial: Trial, maker: RuleMaker) -> None:
+        self._maker = maker
+        facts, self._alone = trial.facts()
+        self._facts = facts
+        self._added: dict[int, frozenset[int]] = {}
+        self._dependent = trial.dependent
+        self._matches: dict[object, dict[Key, list[Key]]] = {}
+        self._guards = {kind: {key[-1] for key in facts.get((kind, 1), ())} for kind in maker.guards}
+        self._usable = not maker.unequal and not any((kind, 1) in trial.dependent for kind in maker.guards)
+        self._heads: dict[Signature, dict[Key, int]] = defaultdict(lambda: defaultdict(int))
+        asked = list(enumerate(trial.literals))
+        single = {parts[0]: number for number, parts in asked if len(parts) == 1}
+        self._several = {
+            number: [single[each] for each in parts] for number, parts in asked if len(parts) > 1
+        }
+        for number, parts in asked:
+            replica, text, wanted = parts[0] if len(parts) == 1 else ("", "", True)
+            symbol = parse_atom(text) if (number in self._alone) is not wanted else None
+            if symbol is not None and symbol.positive:
+                key = (replica, *map(str, symbol.arguments))
+                self._heads[symbol.name, len(symbol.arguments)][key] |= 1 << number
+
+    def added(self, changed: int) -> frozenset[int]:
+        """The demands that hold once some, as bits, have changed."""
+        found = self._added.get(changed)
+        if found is None:
+            holds = {number for number in range(changed.bit_length()) if changed >> number & 1} ^ self._alone
+            whole = {number for number, parts in self._several.items() if holds.issuperset(parts)}
+            found = self._added[changed] = frozenset((holds - self._several.keys()) | whole)
+        return found
+
+    def changes(self, form: Conjunction) -> int | None:
+        """The demands that a rule changes, as bits; None if that is not for joins."""
+        rows = self.rows(form, whole=False)
+        return None if rows is None else rows.by(()).get((), 0)
+
+    def rows(self, form: Conjunction, *, whole: bool = True) -> Rows | None:
+        """The substitutions under which a rule's body holds; None if that is not for joins.
+
+        Args:
+            form: the rule.
+            whole: of all variables, not only of those that the rest of the body needs.
+        """
+        head = None if form.head is None else self._maker.plain(form.head, head=True)
+        if head is None or not self._usable:
+            return None
+        pattern = (_REPLICA, *head[1])
+        masks: dict[Key, int] = defaultdict(int)
+        for key, mask in self._heads[head[0], len(head[1])].items():
+            values = self._values(pattern, key, form.types)
+            if values is not None:
+                masks[tuple(values.values())] |= mask
+        variables = dict.fromkeys(each for each in pattern if isinstance(each, int))
+        rows: Rows | None = Rows({each: place for place, each in enumerate(variables)}, masks)
+        left = sorted(form.literals, key=str)
+        while left and rows is not None:
+            places = rows.places
+            best = min(left, key=lambda each: len({a for a in each[1] if isinstance(a, int)} - {*places}))
+            left.remove(best)
+            rows = self.step(rows, best, form.types)
+            if rows is not None and not whole:
+                needed = {_REPLICA, *(each for _, arguments in left for each in arguments)}
+                rows = rows.only([each for each in rows.places if each in needed])
+        return rows
+
+    def step(self, rows: Rows | None, literal: Instance, types: Sequence[str]) -> Rows | None:
+        """The substitutions after one more literal; None if that is not for joins."""
+        found = None if rows is None else self._looked_up(rows, literal, types)
+        if rows is None or found is None:
+            return None
+        matches, known, new, negated = found
+        places = [rows.places[each] for each in known]
+        masks: dict[Key, int] = {}
+        for row, mask in rows.masks.items():
+            values = matches.get(tuple([row[place] for place in places]), ())
+            for more in values if not negated else () if values else [()]:
+                masks[row + more] = mask
+            if len(masks) > _MOST:
+                return None
+        return Rows({each: place for place, each in enumerate([*rows.places, *new])}, masks)
+
+    def reach(self, rows: Rows | None, literal: Instance, types: Sequence[str]) -> int | None:
+        """The demands that a rule changes after one more literal, as bits; None if that is not for joins."""
+        found = None if rows is None else self._looked_up(rows, literal, types)
+        if rows is None or found is None:
+            return None
+        matches, known, _, negated = found
+        changed = 0
+        for key, mask in rows.by(known).items():
+            if (key in matches) is not negated:
+                changed |= mask
+        return changed
+
+    def _looked_up(
+        self, rows: Rows, literal: Instance, types: Sequence[str]
+    ) -> tuple[dict[Key, list[Key]], tuple[int, ...], tuple[int, ...], bool] | None:
+        """What a literal's new variables may be for values of those known; both; whether it is negated."""
+        atom = self._maker.plain(literal)
+        if atom is None:
+            return None
+        name, arguments, negated = atom
+        signature = name, len(arguments)
+        pattern = (_REPLICA, *arguments) if signature in self._dependent else arguments
+        variables = dict.fromkeys([each for each in pattern if isinstance(each, int)])
+        known = tuple([each for each in variables if each in rows.places])
+        new = tuple([each for each in variables if each not in rows.places])
+        if negated and new:
+            return None
+        order = {each: number for number, each in enumerate(variables)}
+        form = tuple([order[each] if isinstance(each, int) else each for each in pattern])
+        kinds = tuple([types[each] if each in new else "" for each in variables])
+        entry = signature, form, kinds
+        matches = self._matches.get(entry)
+        if matches is None:
+            matches = self._matches[entry] = defaultdict(list)
+            for key in self._facts.get(signature, ()):
+                values = self._values(form, key, kinds)
+                if values is not None:
+                    old = tuple([values[number] for each, number in order.items() if each not in new])
+                    matches[old].append(tuple([values[order[each]] for each in new]))
+        return matches, known, new, negated
+
+    def _values(self, pattern: Sequence[Argument], key: Key, types: Sequence[str]) -> dict[int, str] | None:
+        """What the variables of an atom stand for; None if it is another atom, or a guard forbids one."""
+        values: dict[int, str] = {}
+        for each, value in zip(pattern, key, strict=True):
+            if (values.setdefault(each, value) if isinstance(each, int) else each) != value:
+                return None
+            if (
+                isinstance(each, int)
+                and each != _REPLICA
+                and value not in self._guards.get(types[each], (value,))
+            ):
+                return None
+        return values
