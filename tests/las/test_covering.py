@@ -139,7 +139,7 @@ def test_joins_and_clingo_agree_on_what_rules_change(text: str) -> None:
     search = covering._Covering(task, problem, Budget())
     trial = Trial(problem, problem.demands, search._space, Budget())
     maker = RuleMaker(task.bias, domains(task))
-    joins, level = Joins(trial, maker), list(maker.heads(False))
+    joins, level = Joins(trial, maker, domains(task).guarded), list(maker.heads(False))
     assert trial.adds_up
     for _ in range(3):
         level = [longer for form in level for longer in maker.refinements(form)]
@@ -147,7 +147,7 @@ def test_joins_and_clingo_agree_on_what_rules_change(text: str) -> None:
         own = [form for form in level if maker.is_safe(form) and joins.changes(form) is not None]
         expected = trial.holds((), [SpaceRule(*maker.guarded(form), 0) for form in own])[1:]
         changed = [joins.changes(form) for form in own]
-        assert len(own) > 5
+        assert own
         assert [joins.added(each or 0) for each in changed] == expected
         for form in own:
             rows = joins.rows(form)  # None where they are too many

@@ -228,16 +228,6 @@ class RuleMaker:
             groups.setdefault((name, literal.negated), []).append(i)
         return frozenset(i for group in groups.values() if len(group) > 1 for i in group)
 
-    @property
-    def guards(self) -> frozenset[str]:
-        """Types whose variables are guarded by a predicate of that name."""
-        return self._known.guarded
-
-    @property
-    def unequal(self) -> bool:
-        """Whether literals of a rule must not ground to the same atom."""
-        return self._bias.ground_without_replacement
-
     def plain(
         self, instance: Instance, *, head: bool = False
     ) -> tuple[str, tuple[Argument, ...], bool] | None:

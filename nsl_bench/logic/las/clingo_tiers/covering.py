@@ -2,9 +2,9 @@
 
 A rule begins with its head and grows by one body literal at a time; of each length the best few are kept
 (Clark, Niblett: "The CN2 induction algorithm", 1989; Quinlan: "Learning logical definitions from relations",
-1990). Clingo finds what a rule changes (`trial`), so it may be recursive, a constraint, or feed others. The
-search looks at a sample of the examples, a *window*, which grows by those that its result misses (Quinlan:
-"Learning efficient classification procedures", 1983).
+1990). Clingo finds what a rule changes (`trial`), so it may be recursive, a constraint, or feed others; where
+it is none of these, joins do (`joins`). The search looks at a sample of the examples, a *window*, which grows
+by those that its result misses (Quinlan: "Learning efficient classification procedures", 1983).
 """
 
 from __future__ import annotations
@@ -167,7 +167,9 @@ class _Covering:
         self._bias = task.bias
         self._problem = problem
         self._budget = budget
-        self._maker = RuleMaker(task.bias, domains(task))
+        known = domains(task)
+        self._guarded = known.guarded
+        self._maker = RuleMaker(task.bias, known)
         self._monotone = is_monotone(task.bias)
         negative = any(demand.negative for demand in problem.demands)
         heads = list(self._maker.heads(task.bias.constraints and negative))
@@ -196,7 +198,9 @@ class _Covering:
         self._trial = Trial(self._problem, self._window, self._space, self._budget)
         yield
         self._asked = [*self._window, *self._trial.atoms]
-        self._joins = Joins(self._trial, self._maker) if self._trial.adds_up else None
+        self._joins: Joins | None = None
+        if self._trial.adds_up and not self._bias.ground_without_replacement:
+            self._joins = Joins(self._trial, self._maker, self._guarded)
         self._reach: dict[Conjunction, int | None] = {}
         self._longer: dict[Conjunction, list[Conjunction]] = {}
         if beam != (self._width, self._pairs):

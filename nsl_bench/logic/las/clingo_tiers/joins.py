@@ -60,18 +60,19 @@ class Joins:
     Args:
         trial: has the demands, and the answer set of the empty hypothesis.
         maker: knows what the literals of rules are.
+        guarded: types whose variables are guarded by a predicate of that name.
 
     """
 
-    def __init__(self, trial: Trial, maker: RuleMaker) -> None:
+    def __init__(self, trial: Trial, maker: RuleMaker, guarded: frozenset[str]) -> None:
         self._maker = maker
         facts, self._alone = trial.facts()
         self._facts = facts
         self._added: dict[int, frozenset[int]] = {}
         self._dependent = trial.dependent
         self._matches: dict[object, dict[Key, list[Key]]] = {}
-        self._guards = {kind: {key[-1] for key in facts.get((kind, 1), ())} for kind in maker.guards}
-        self._usable = not maker.unequal and not any((kind, 1) in trial.dependent for kind in maker.guards)
+        self._guards = {kind: {key[-1] for key in facts.get((kind, 1), ())} for kind in guarded}
+        self._usable = not any((kind, 1) in trial.dependent for kind in guarded)
         self._heads: dict[Signature, dict[Key, int]] = defaultdict(lambda: defaultdict(int))
         asked = list(enumerate(trial.literals))
         single = {parts[0]: number for number, parts in asked if len(parts) == 1}
@@ -120,13 +121,19 @@ class Joins:
         left = sorted(form.literals, key=str)
         while left and rows is not None:
             places = rows.places
-            best = min(left, key=lambda each: len({a for a in each[1] if isinstance(a, int)} - {*places}))
+            best = min(left, key=lambda each: self._priority(each, places))
             left.remove(best)
             rows = self.step(rows, best, form.types)
             if rows is not None and not whole:
                 needed = {_REPLICA, *(each for _, arguments in left for each in arguments)}
                 rows = rows.only([each for each in rows.places if each in needed])
         return rows
+
+    def _priority(self, literal: Instance, places: Mapping[int, int]) -> tuple[bool, int]:
+        """What is joined first: literals with few new variables; those that only test wait for theirs."""
+        new = len({each for each in literal[1] if isinstance(each, int)} - places.keys())
+        atom = self._maker.plain(literal)
+        return new > 0 and atom is not None and atom[2], new
 
     def step(self, rows: Rows | None, literal: Instance, types: Sequence[str]) -> Rows | None:
         """The substitutions after one more literal; None if that is not for joins."""
