@@ -278,6 +278,7 @@ class _Covering:
         known = self._longer.get(form)
         if known is not None:
             return known
+        self._budget.check()
         joins = self._joins
         rows = None if joins is None else joins.rows(form)
         refinements, pairs = [], []
@@ -345,6 +346,7 @@ class _Covering:
         form = each.form
         if self._joins is None or form is None or form in self._reach:
             return None if form is None else self._reach.get(form)
+        self._budget.check()
         return self._reach.setdefault(form, self._joins.changes(form))
 
     def _tried(self, base: Sequence[_Candidate], level: Iterable[_Candidate], now: _Effect) -> _Known:
