@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from clingo import Symbol
 
 __all__ = [
-    *("Leaves", "Pattern", "leaf_pairs", "leaves", "literal_text", "match_term", "patterns"),
-    *("pattern_text", "term_text", "terms_text"),
+    *("Leaves", "Pattern", "Unequal", "inequalities", "leaf_pairs", "leaves", "literal_text", "match_term"),
+    *("pattern_text", "patterns", "term_text", "terms_text", "unequal_pairs", "unequal_text"),
 ]
 
 Pattern = tuple[int, ...]
@@ -137,3 +138,33 @@ def leaf_pairs(a: Leaves, b: Leaves) -> list[tuple[int | str, int | str]] | None
     if [path for path, _ in a] != [path for path, _ in b]:
         return None
     return [(x, y) for (_, x), (_, y) in zip(a, b, strict=True)]
+
+
+Unequal = frozenset[frozenset[str]]
+"""Pairs of terms of which some pair differs: what an inequality of terms or of tuples says."""
+
+_Atoms = Sequence[tuple[object, tuple[str, ...]]]
+"""Of each atom of a body: predicate and sign, by which atoms are compared, and its arguments as text."""
+
+
+def inequalities(atoms: _Atoms) -> list[str]:
+    """The inequalities that `#ground_without_replacement` asks for: no two literals become equal."""
+    return [unequal_text(pairs) for pairs in _differing(atoms)]
+
+
+def unequal_text(pairs: Sequence[tuple[str, str]]) -> str:
+    """That some pair differs, e.g. ``V1 != V2`` or ``(V1,V2) != (V3,V4)``."""
+    one, two = (",".join(side) for side in zip(*pairs, strict=True))
+    return f"{one} != {two}" if len(pairs) == 1 else f"({one}) != ({two})"
+
+
+def unequal_pairs(atoms: _Atoms) -> set[Unequal]:
+    """The inequalities, whatever way they are written."""
+    return {frozenset(frozenset(pair) for pair in pairs) for pairs in _differing(atoms)}
+
+
+def _differing(atoms: _Atoms) -> Iterator[list[tuple[str, str]]]:
+    """The arguments that differ, for each two atoms of one predicate and sign."""
+    for (name, left), (other, right) in itertools.combinations(atoms, 2):
+        if name == other and left != right:
+            yield [(a, b) for a, b in zip(left, right, strict=True) if a != b]

@@ -27,12 +27,7 @@ Instances = dict[Symbol, str | None]
 
 
 def all_heads(bias: LanguageBias, constants: Callable[[str], Iterable[str]]) -> list[str]:
-    """All heads of rules up to names of variables, as text.
-
-    Args:
-        bias: its heads are written down.
-        constants: gives the values of ``const(type)``.
-    """
+    """All heads of rules up to names of variables, as text."""
     found: dict[str, None] = {}
     for mode in bias.heads:
         allowed = [list(constants(p.type)) for p in mode.atom.placeholders if p.kind == "const"]

@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from clingo import Symbol, SymbolicAtoms, SymbolType
+from clingo import Symbol, SymbolType
 
 from nsl_bench.core.budget import Undecided
 from nsl_bench.core.errors import UserError
@@ -153,7 +153,7 @@ class GroundBias:
         program = _Definitions(most)
         control = grounded("#bias", nodes, observer=program, check=check)
         atoms = control.symbolic_atoms
-        self.choices = [_number(atoms, symbol) for symbol in choices]
+        self.choices = [atom.literal for symbol in choices if (atom := atoms[symbol]) is not None]
         self._penalties = [(atom.literal, atom.symbol) for atom in atoms.by_signature("penalty", 2)]
         self._inverts = [(atom.literal, atom.symbol) for atom in atoms.by_signature("invert", 1)]
         self._groups = program.in_order()
@@ -256,9 +256,10 @@ class GroundBias:
         for atom, symbol in self._inverts:
             if (here := values.where(atom)).any():
                 inverted += here
-                numerator = _numerator(symbol)
+                if not _is_natural(symbol.arguments[0]):
+                    raise UserError(f"#bias: the number in invert(number) must be 0 or more; got {symbol}.")
                 forbidden = forbidden | (here & (total == 0))
-                total = np.where(here, numerator // np.maximum(total, 1), total)
+                total = np.where(here, symbol.arguments[0].number // np.maximum(total, 1), total)
         if (inverted > 1).any():
             raise UserError("#bias must derive at most one invert(number) per rule; it derives several.")
         return np.where(forbidden, FORBIDDEN, total)
@@ -378,12 +379,6 @@ def _cycles_through_negation(group: Sequence[_Definition]) -> set[int]:
     } & members
 
 
-def _number(atoms: SymbolicAtoms, symbol: Symbol) -> int:
-    atom = atoms[symbol]
-    assert atom is not None
-    return atom.literal
-
-
 def _is_natural(weight: Symbol) -> bool:
     return weight.type == SymbolType.Number and weight.number >= 0
 
@@ -393,10 +388,3 @@ def _weight(penalty: Symbol) -> int:
     if not _is_natural(weight):
         raise UserError(f"#bias derives {penalty}; {NEGATIVE_PENALTY}")
     return weight.number
-
-
-def _numerator(invert: Symbol) -> int:
-    number = invert.arguments[0]
-    if not _is_natural(number):
-        raise UserError(f"#bias: the number in invert(number) must be 0 or more; got {invert}.")
-    return number.number

@@ -71,8 +71,6 @@ def rule_costs(
     """The cost of each rule; None for one that a constraint of the bias forbids.
 
     Args:
-        bias: the language bias.
-        rules: the rules.
         budget: is heeded between rules and by clingo's grounder; None: no limit.
 
     Raises:
@@ -133,7 +131,8 @@ def _together(
         return [constant + sum(weight[atom] for atom in rule) for rule in rules]
     row = {symbol: i for i, symbol in enumerate(choices)}
     found: list[int | None] = []
-    for batch in _batches(rules, max(1, _MOST_CELLS // len(choices))):
+    size = max(1, _MOST_CELLS // len(choices))
+    for batch in (rules[start : start + size] for start in range(0, len(rules), size)):
         if budget is not None:
             budget.check()
         held = np.zeros((len(choices), len(batch)), np.bool_)
@@ -141,11 +140,6 @@ def _together(
             held[[row[atom] for atom in rule], i] = True
         found += map(_known, ground.costs(held).tolist())
     return found
-
-
-def _batches(rules: Sequence[Atoms], size: int) -> Iterator[Sequence[Atoms]]:
-    for start in range(0, len(rules), size):
-        yield rules[start : start + size]
 
 
 def _known(cost: int) -> int | None:

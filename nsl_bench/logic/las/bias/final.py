@@ -77,7 +77,6 @@ def final_lines(bias: LanguageBias, held: Sequence[frozenset[str]], chosen: str,
     """The same as a program over chosen rules, with a weak constraint for each penalty.
 
     Args:
-        bias: the language bias.
         held: what is intermediate for each rule (`marks`).
         chosen: the predicate that chooses a rule by its number.
         prefix: begins the names of its predicates.

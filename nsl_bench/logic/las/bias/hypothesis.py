@@ -39,10 +39,6 @@ _AGGREGATES = (ast.ASTType.Aggregate, ast.ASTType.BodyAggregate)
 def parse_rules(text: str, what: str = "the hypothesis") -> tuple[str, ...]:
     """The rules of a program, one text each, as clingo prints them.
 
-    Args:
-        text: rules in ASP.
-        what: what messages call it.
-
     Raises:
         UserError: a syntax error, or a statement that is not a rule (`#script`, `#include`, ...).
     """
@@ -57,10 +53,6 @@ def parse_rules(text: str, what: str = "the hypothesis") -> tuple[str, ...]:
 
 def rules_in(texts: Sequence[str], what: str = "the hypothesis") -> tuple[str, ...]:
     """The rules that texts hold together, one each, however many stand in one text.
-
-    Args:
-        texts: rules in ASP.
-        what: what messages call them.
 
     Raises:
         UserError: they do not parse, or hold what is neither rule nor constant.
@@ -168,10 +160,6 @@ def hypothesis_cost(task: LasTask, rules: Sequence[str]) -> int:
     that the modes allow as well costs what is less. Of the ways to read a rule by the modes, the cheapest
     counts; in a rule that they do not allow, what looks like a type guard is free.
 
-    Args:
-        task: the learning task.
-        rules: rules in ASP.
-
     Raises:
         ForbiddenRule: a constraint of ``#bias`` forbids a rule.
         UserError: a rule does not parse.
@@ -250,10 +238,6 @@ def with_type_guards(task: LasTask, rule: str) -> str:
     """The rule with the guard ``type(V)`` of each variable whose type the mode declarations tell.
 
     Of a rule that they do not allow, each literal tells what it can.
-
-    Args:
-        task: the learning task.
-        rule: one rule in ASP.
     """
     known = domains(task)
     read = _read(rule)

@@ -16,7 +16,6 @@ from clingo import ast
 from nsl_bench.logic.asp.parsing import by_text, variables_in
 from nsl_bench.logic.asp.program import Rule
 from nsl_bench.logic.las.bias.reification import ARITHMETIC, COMPARISONS
-from nsl_bench.logic.las.bias.replacement import Unequal, unequal_pairs
 from nsl_bench.logic.las.bias.types import Domains
 from nsl_bench.logic.las.language_bias import (
     Compound,
@@ -27,6 +26,7 @@ from nsl_bench.logic.las.language_bias import (
     ModeTerm,
     Placeholder,
 )
+from nsl_bench.logic.las.terms import Unequal, unequal_pairs
 from nsl_bench.logic.las.thresholds import price_text
 
 __all__ = ["Reading", "guard_of", "readings", "types_told"]
@@ -59,7 +59,6 @@ def readings(bias: LanguageBias, known: Domains, rule: Rule, *, exact: bool) -> 
     Args:
         bias: the mode declarations.
         known: the task's types.
-        rule: the rule.
         exact: it is written as the hypothesis space holds it; else guards and inequalities may be missing.
     """
     if rule.is_open:
@@ -69,13 +68,7 @@ def readings(bias: LanguageBias, known: Domains, rule: Rule, *, exact: bool) -> 
 
 
 def types_told(bias: LanguageBias, known: Domains, rule: Rule) -> Types:
-    """The types of variables that the literals of a rule tell one by one, also of one not allowed.
-
-    Args:
-        bias: the mode declarations.
-        known: the task's types.
-        rule: the rule.
-    """
+    """The types of variables that the literals of a rule tell one by one, also of one not allowed."""
     types: Types = {}
     if not rule.is_open:
         reader = _Reader(bias, known, rule, exact=False)

@@ -35,9 +35,6 @@ class Sight:
 
     Two bodies that are alike but for constants at other places are both allowed or both forbidden, or the one
     with fewer literals is allowed if the other one is: constraints may forbid several literals of one kind.
-
-    Args:
-        program: the statements of `#bias`.
     """
 
     def __init__(self, program: Program) -> None:

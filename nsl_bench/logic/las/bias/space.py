@@ -21,7 +21,6 @@ from nsl_bench.logic.las.bias.canonical import Argument, Conjunction, Instance, 
 from nsl_bench.logic.las.bias.costs import flat_costs, is_monotone, rule_costs
 from nsl_bench.logic.las.bias.hypothesis import rule_parts
 from nsl_bench.logic.las.bias.program import is_plain
-from nsl_bench.logic.las.bias.replacement import inequalities
 from nsl_bench.logic.las.bias.types import Domains, domains
 from nsl_bench.logic.las.language_bias import (
     Compound,
@@ -32,7 +31,7 @@ from nsl_bench.logic.las.language_bias import (
     Placeholder,
 )
 from nsl_bench.logic.las.task import LasTask
-from nsl_bench.logic.las.terms import literal_text, pattern_text, patterns, terms_text
+from nsl_bench.logic.las.terms import inequalities, literal_text, pattern_text, patterns, terms_text
 from nsl_bench.logic.las.thresholds import bound_count, priced, spelled
 
 __all__ = [
@@ -147,7 +146,6 @@ def growing_space(
     """Yield the space after each level, up to the one that `hypothesis_space` gives.
 
     Args:
-        task: the learning task.
         max_rules: number of rules at which the space is cut.
         budget: when to stop; None for no limit.
         useful: leave out constraints where no example is negative: they only take answer sets away.
@@ -279,7 +277,6 @@ class RuleMaker:
         """Literals that a rule may have besides, each with the types of all variables then.
 
         Args:
-            rule: the rule.
             joined: literals with variables have one of the rule's, if it has any.
         """
         known = len(rule.types)

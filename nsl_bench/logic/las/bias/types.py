@@ -112,20 +112,16 @@ def _numbers(
         pairs = zip(atom.arguments, arguments, strict=True)
         if all(match_term(term, symbol, values, values) for term, symbol in pairs):
             for i, value in enumerate(values):
-                found.setdefault(i, set()).update([value.number] if _is_number(value) else [])
+                found.setdefault(i, set()).update([value.number] if value.type == SymbolType.Number else [])
     numbers: dict[tuple[ModeAtom, int], tuple[int, ...]] = {}
     for i, place in enumerate(atom.placeholders):
         if place.kind == "num_var":
             known = found.get(i, set())
             if open_:
-                members = control.symbolic_atoms.by_signature(place.type, 1)
-                known |= {m.symbol.arguments[0].number for m in members if _is_number(m.symbol.arguments[0])}
+                members = (m.symbol.arguments[0] for m in control.symbolic_atoms.by_signature(place.type, 1))
+                known |= {member.number for member in members if member.type == SymbolType.Number}
             numbers[atom, i] = tuple(sorted(known))
     return numbers
-
-
-def _is_number(symbol: Symbol) -> bool:
-    return bool(symbol.type == SymbolType.Number)
 
 
 atexit.register(domains.cache_clear)  # clingo cannot free its syntax trees once Python has forgotten it

@@ -173,9 +173,7 @@ class ExampleReader:
             raise self._source.error(offset, sentence) from error
 
 
-def unique_ids(
-    examples: Sequence[WeightedExample],
-) -> tuple[tuple[WeightedExample, ...], tuple[str, ...]]:
+def unique_ids(examples: Sequence[WeightedExample]) -> tuple[tuple[WeightedExample, ...], tuple[str, ...]]:
     """The examples with distinct ids, and a warning if some were not."""
     seen = {example.id for example in examples}
     if len(seen) == len(examples):

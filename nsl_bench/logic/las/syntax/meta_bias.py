@@ -68,13 +68,7 @@ def spoken(program: asp.Program) -> Dialect | None:
 
 
 def untold(bodies: Sequence[ModeBody], *, limited: bool, negative: bool) -> str:
-    """Says that nothing tells a task's dialect, and what the two systems would do differently.
-
-    Args:
-        bodies: its body modes.
-        limited: whether it limits bodies.
-        negative: whether it has negative examples.
-    """
+    """Says that nothing tells a task's dialect, and what the two systems would do differently."""
     differs = ["ILASP charges 1 for each head and body literal and FastLAS nothing"]
     if any(isinstance(mode.literal, ModeAtom) and not mode.negated for mode in bodies):
         differs.append("ILASP also allows every body literal under 'not'")

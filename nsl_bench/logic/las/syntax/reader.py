@@ -110,11 +110,6 @@ class TaskText(NamedTuple):
 def read_task(path: Path, dialect: Dialect | None = None, constraints: bool = True) -> TaskText:
     """The task in the file at `path`; see `LasTask.read`.
 
-    Args:
-        path: the file.
-        dialect: see `LasTask.parse`.
-        constraints: see `LasTask.parse`.
-
     Raises:
         UserError: the file does not exist, or has a syntax error.
     """
@@ -141,12 +136,6 @@ def _is_table(text: str) -> bool:
 def parse_task(text: str, name: str, dialect: Dialect | None = None, constraints: bool = True) -> TaskText:
     """The task that `text` states; see `LasTask.parse`.
 
-    Args:
-        text: the task.
-        name: what messages call it.
-        dialect: see `LasTask.parse`.
-        constraints: see `LasTask.parse`.
-
     Raises:
         UserError: a syntax error; the message has the line.
     """
@@ -160,7 +149,6 @@ def build_task(
     """A task of `examples` and the two texts; see `LasTask.build`.
 
     Args:
-        examples: the examples.
         background: background knowledge in ASP.
         language_bias: mode declarations and other statements of the bias.
         name: what messages call the task.
@@ -209,9 +197,7 @@ class _Reader:
     penalties: list[str] | None = None
     final: list[str] = field(default_factory=list)
     scoring: list[asp.Program] = field(default_factory=list)
-    max_variables: int | None = None
-    max_body: int | None = None
-    max_cost: int | None = None
+    numbers: dict[str, int] = field(default_factory=dict)
     without_replacement: bool = False
     notes: list[str] = field(default_factory=list)
 
@@ -269,13 +255,13 @@ class _Reader:
             predicates=tuple(dict.fromkeys(self.predicates)),
             rules=tuple(self.rules),
             constants=tuple(self.constants),
-            max_variables=DEFAULT_MAX_VARIABLES if self.max_variables is None else self.max_variables,
-            max_body=self.max_body,
+            max_variables=self.numbers.get("maxv", DEFAULT_MAX_VARIABLES),
+            max_body=self.numbers.get("max_body"),
             penalties=penalties,
             ground_without_replacement=self.without_replacement,
             dialect=dialect,
             constraints=self.constraints and dialect == "ilasp",
-            max_cost=self.max_cost,
+            max_cost=self.numbers.get("max_penalty"),
             final=tuple(self.final),
             doubt=doubt,
         )
@@ -293,14 +279,14 @@ class _Reader:
         only_there = self.without_replacement or self.final or "predict" in self.ignored or "fastlas" in words
         if only_there or _EXTENDED.search(self.source.text):
             return "fastlas"
-        only_here = self.constants or self.rules or self.max_cost is not None or "ilasp" in words
+        only_here = self.constants or self.rules or "max_penalty" in self.numbers or "ilasp" in words
         if only_here or not (self.heads or self.bodies):
             return "ilasp"
         return self.silent
 
     def _doubt(self) -> str:
         negative = not all(example.positive for example in self.examples.examples)
-        return untold(self.bodies, limited=self.max_body is not None, negative=negative)
+        return untold(self.bodies, limited="max_body" in self.numbers, negative=negative)
 
     def _directive(self, statement: Statement) -> bool:
         """Takes in a statement that is not ASP; False if it is ASP."""
@@ -362,15 +348,8 @@ class _Reader:
                 self.constants[(kind, each)] = None
         elif word in ("maxv", "max_body", "max_penalty"):
             digits = self._match(_NUMBER, statement, f"#{word}(number)").group(1)
-            number = self.source.number(
-                digits, f"'#{word}'", offset, MOST_VARIABLES if word == "maxv" else LARGEST
-            )
-            if word == "maxv":
-                self.max_variables = number
-            elif word == "max_body":
-                self.max_body = number
-            else:
-                self.max_cost = number
+            most = MOST_VARIABLES if word == "maxv" else LARGEST
+            self.numbers[word] = self.source.number(digits, f"'#{word}'", offset, most)
         else:
             self._penalty(statement)
         return True

@@ -51,11 +51,6 @@ def print_bias(bias: LanguageBias) -> str:
 def print_task(examples: Iterable[WeightedExample], background: str, bias: LanguageBias) -> str:
     """A task as text.
 
-    Args:
-        examples: the examples.
-        background: background knowledge in ASP.
-        bias: the language bias.
-
     Returns:
         Text that `parse_task` reads.
     """

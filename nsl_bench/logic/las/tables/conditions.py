@@ -123,7 +123,6 @@ def targets(
     """The conditions of all examples.
 
     Args:
-        task: the learning task.
         grounding: its background knowledge, grounded for every distinct context.
         n_choices: number of rules that the language bias gives whole.
         budget: when to stop; None for no limit.

@@ -7,6 +7,7 @@ to be learned is left as residual rules, with the contexts in which the decided 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -113,25 +114,20 @@ def _dependent(program: GroundProgram, given: set[int]) -> frozenset[int]:
     return dependents(users, given)
 
 
+@dataclass
 class _State:
     """Evaluates groups of rules in order of dependency."""
 
-    def __init__(
-        self,
-        columns: Columns,
-        values: Bits,
-        rows: Mapping[int, int],
-        undecided: frozenset[int],
-        choices: Mapping[int, int],
-    ) -> None:
+    _columns: Columns
+    _values: Bits
+    _rows: Mapping[int, int]
+    _undecided: frozenset[int]
+    _choices: Mapping[int, int]
+
+    def __post_init__(self) -> None:
         self.residual: list[ResidualRule] = []
-        self.dead = np.zeros(columns.words, np.uint64)
-        self._columns = columns
-        self._full = columns.full
-        self._values = values
-        self._rows = rows
-        self._undecided = undecided
-        self._choices = choices
+        self._full = self._columns.full
+        self.dead = np.zeros_like(self._full)
 
     def run(self, group: Sequence[GroundRule | WeightRule]) -> None:
         """Evaluates rules that depend on each other, or one; what they depend on has been evaluated."""

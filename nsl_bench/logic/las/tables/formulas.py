@@ -115,12 +115,7 @@ def negate(formula: Formula) -> Formula:
 
 
 def assign(formula: Formula, values: Mapping[int, bool]) -> Formula:
-    """The formula where the atoms in `values` have these values.
-
-    Args:
-        formula: a formula over numbered atoms.
-        values: truth values by atom.
-    """
+    """The formula where the atoms in `values` have these values."""
     if isinstance(formula, bool):
         return formula
     if isinstance(formula, Lit):

@@ -76,12 +76,7 @@ class Grounding:
         return self.columns.full
 
     def atoms(self, name: str, arity: int) -> list[tuple[tuple[Symbol, ...], Bits]]:
-        """Arguments and columns (uint64 [words]) of each decided atom of a predicate that holds anywhere.
-
-        Args:
-            name: the predicate.
-            arity: number of its arguments.
-        """
+        """Arguments and columns (uint64 [words]) of each decided atom of a predicate that holds anywhere."""
         found = self._atoms.get((name, arity))
         if found is None:
             found = []

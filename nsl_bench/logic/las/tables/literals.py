@@ -429,7 +429,6 @@ class Vocabulary:
         """uint64 [size or 1 of each of `types`, words]: where variables of these types have values.
 
         Args:
-            types: the type of each variable.
             words: the words of the columns to make; all by default.
             free: the variables that need a value; all by default.
         """
