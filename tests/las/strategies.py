@@ -198,7 +198,7 @@ class _Maker:
             "n": self._values(rng.randint(*(flavour.numbers or (least, most))), self.numeric),
             "m": self._values(rng.randint(2, 3), self._chance(0.5)),
         }
-        self.local = {kind for kind in "nm" if self._chance(flavour.local)}
+        self.local = [kind for kind in "nm" if self._chance(flavour.local)]
         for kind in self.local:
             self.values[kind] = self._values(rng.randint(4, 5), self.numeric)
         self.names |= {"v1": self.values["n"][0], "v2": self.values["n"][1]}

@@ -71,13 +71,7 @@ class _Maker:
         atoms = rng.choice(
             [(f"{p}/1", q), (f"{p}(1)", q), (f"-{p}(1)", f"{p}/1"), (f"{p}(2)",), (q, f"-{p}/1")]
         )
-        return Pair(
-            tuple(first),
-            tuple(second),
-            "\n".join(background),
-            self.named(rng.choice(INPUTS)),
-            atoms,
-        )
+        return Pair(tuple(first), tuple(second), "\n".join(background), self.named(rng.choice(INPUTS)), atoms)
 
     def statement(self) -> str:
         way = self.rng.random()

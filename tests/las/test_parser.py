@@ -126,10 +126,7 @@ def test_build_takes_examples_as_values() -> None:
         ("#pos(e@x, {a}, {}).", "penalty must be an integer; got 'x'"),
         ("#pos({a}).", "an example must have the form"),
         ("#pos(e, {a(}, {}).", "line 1"),
-        (
-            "#pos(e, {a},\n {b(X)}, {}).",
-            "line 2, column 3: Inclusions and exclusions must be",
-        ),
+        ("#pos(e, {a},\n {b(X)}, {}).", "line 2, column 3: Inclusions and exclusions must be"),
         ("#modeb(1, suit(X)).", "'X' is a variable"),
         ("#modeh(not p).", "cannot be the head"),
         ("#modeb(p, (pozitive)).", "option 'pozitive' is not known"),

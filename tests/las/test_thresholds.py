@@ -23,10 +23,7 @@ from nsl_bench.logic.las.tables import comparisons
 from nsl_bench.logic.las.task import LasTask, Tier
 
 COSTS = '#bias("penalty(1, head). penalty(1, body(X)) :- in_body(X).").'
-DEFINED = {
-    "greater": "greater(X,Y) :- num(X), num(Y), X > Y.",
-    "less": "less(X,Y) :- num(X), num(Y), X < Y.",
-}
+DEFINED = {"greater": "greater(X,Y) :- num(X), num(Y), X > Y.", "less": "less(X,Y) :- num(X), num(Y), X < Y."}
 BETWEEN = "between(X,L,U) :- num(X), num(L), num(U), L <= X, X <= U."
 MODES = {
     "defined": ("greater(var(num), const(num))", "less(var(num), const(num))"),

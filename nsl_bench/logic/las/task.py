@@ -111,11 +111,7 @@ class LasTask:
 
     @classmethod
     def build(
-        cls,
-        examples: Iterable[WeightedExample],
-        background: str,
-        language_bias: str,
-        name: str = "task.las",
+        cls, examples: Iterable[WeightedExample], background: str, language_bias: str, name: str = "task.las"
     ) -> LasTask:
         """Make a task from examples as values and the rest as text, without parsing thousands of contexts.
 

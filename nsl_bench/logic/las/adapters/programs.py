@@ -263,11 +263,7 @@ def _run(
 
 
 def _communicate(
-    command: Sequence[str],
-    folder: str,
-    time_limit: float | None,
-    memory_limit: int | None,
-    program: Program,
+    command: Sequence[str], folder: str, time_limit: float | None, memory_limit: int | None, program: Program
 ) -> str | None:
     """What the program prints; None if it was stopped. Whatever it started ends with it."""
     with _started(command, folder, program) as process:

@@ -36,7 +36,6 @@ def alike(task: LasTask, budget: Budget) -> dict[Content, Content]:
     task covers exactly if it covers the content itself.
 
     Args:
-        task: the task.
         budget: when to stop; without time or memory, nothing is known.
     """
     contents = list(dict.fromkeys(content(example) for example in task.examples))
@@ -53,14 +52,7 @@ def alike(task: LasTask, budget: Budget) -> dict[Content, Content]:
 
 
 def look_alike(task: LasTask, first: Context, second: Context, budget: Budget) -> bool:
-    """Whether no hypothesis of a task tells two contexts apart; False if that is not known.
-
-    Args:
-        task: the task.
-        first: a context.
-        second: another one.
-        budget: when to stop.
-    """
+    """Whether no hypothesis of a task tells two contexts apart; False if that is not known."""
     if first == second:
         return True
     keys = _keys(task, [first, second], budget)

@@ -38,10 +38,8 @@ def search_by_conflicts(
     """Search a space part by part until the incumbent is proven or the budget is used up.
 
     Args:
-        problem: the problem.
         parts: larger and larger parts of the hypothesis space.
         incumbent: is offered what is found.
-        budget: when to stop.
         statistics: is told the number of proposals and of counterexamples.
 
     Returns:
@@ -65,9 +63,7 @@ class _Search:
     """The search of one part of the space: the proposer, and the oracle that finds counterexamples.
 
     Args:
-        problem: the problem.
         space: the part of the hypothesis space.
-        budget: when to stop.
     """
 
     def __init__(self, problem: Problem, space: Space, budget: Budget) -> None:

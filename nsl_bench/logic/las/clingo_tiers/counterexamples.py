@@ -24,12 +24,7 @@ _MOST_WITNESSES = 32
 
 
 class Oracle:
-    """Finds answer sets that satisfy negative examples under chosen rules.
-
-    Args:
-        problem: the problem.
-        rules: the rules to choose from.
-    """
+    """Finds answer sets that satisfy negative examples under chosen rules."""
 
     def __init__(self, problem: Problem, rules: Sequence[SpaceRule]) -> None:
         self._observer = GroundProgram()
@@ -99,10 +94,7 @@ class Oracle:
 
 
 def forbid(
-    backend: Backend,
-    ground: Sequence[GroundRule | WeightRule],
-    true: set[int],
-    chosen: dict[int, int],
+    backend: Backend, ground: Sequence[GroundRule | WeightRule], true: set[int], chosen: dict[int, int]
 ) -> int:
     """Add rules that derive an atom where the answer set `true` is still one.
 

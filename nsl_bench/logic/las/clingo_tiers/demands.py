@@ -56,7 +56,6 @@ def demands(
     """The distinct contents of examples with what they ask for, in order of occurrence.
 
     Args:
-        examples: the examples.
         standing: contents that another one stands for (`alike`).
     """
     standing = standing or {}
@@ -99,7 +98,6 @@ class Problem:
         """The problem that a task poses.
 
         Args:
-            task: the task.
             budget: when to stop looking for examples that no hypothesis tells apart.
         """
         standing = alike(task, budget)

@@ -41,7 +41,6 @@ class Encoding:
     """The program of a problem over some rules, on one clingo control.
 
     Args:
-        problem: the problem.
         rules: the rules to choose from.
         observer: is told the ground rules.
         prices: weights that are paid where ``paid(i)`` is chosen, a weight each.
@@ -119,7 +118,6 @@ class Encoding:
 
         Args:
             wanted: demands; those whose example is grounded already are passed over.
-            budget: when to stop.
         """
         if not self._prepared and not self._prepare(budget):
             return False
@@ -284,7 +282,6 @@ class Encoding:
 
         Args:
             assumptions: program literals.
-            budget: when to stop.
             keep: is told each model, in a thread of clingo's.
             enough: is asked now and then whether to end the search.
 

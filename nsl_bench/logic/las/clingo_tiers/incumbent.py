@@ -24,7 +24,6 @@ class Incumbent:
     """The best hypothesis so far, scored by the coverage check, and the best bound.
 
     Args:
-        task: the task.
         problem: the same task as the tiers see it.
         budget: when to stop; what was found by then is still scored, for some seconds.
         tell: is handed each better answer.

@@ -48,7 +48,6 @@ def optimise(
 
     Args:
         encoding: what to search.
-        budget: when to stop.
         upper: says what the best hypothesis that is known elsewhere costs; only cheaper ones are looked for.
         improved: is told of better hypotheses and bounds while the search goes on.
         known: says what every hypothesis costs at least, as far as it is known elsewhere.

@@ -21,8 +21,6 @@ def space_parts(task: LasTask, budget: Budget, statistics: dict[str, float]) -> 
     """Larger and larger parts of the hypothesis space, until it is complete or `budget` has expired.
 
     Args:
-        task: the task.
-        budget: when to stop.
         statistics: is told the seconds that it took, and the number of rules.
     """
     if budget.expired():

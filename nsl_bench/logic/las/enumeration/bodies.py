@@ -2,12 +2,17 @@
 
 A body falls into parts that share no variable: one that holds the head's variables, and closed ones. Each
 kind is enumerated by `search` over building blocks, and the parts are joined (`components`).
+
+A leaf type is one whose variables never meet each other in a literal, nor another leaf type's: digits,
+rows, columns or blocks beside cells. A leaf variable and its literals form a star, which the rest of a
+body sees as a table over the other variables, the leaf projected out. Enumerating stars first keeps
+tables small: bodies are then conjunctions over the core variables alone.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -18,15 +23,15 @@ from nsl_bench.logic.las.enumeration.building_blocks import (
     BlockMaker,
     Blocks,
     BuildingBlock,
+    Conjunction,
     Part,
+    Relevance,
     limited_modes,
     placed_view,
 )
 from nsl_bench.logic.las.enumeration.components import Body, Component, Joining, Unprofitable, distinct
-from nsl_bench.logic.las.enumeration.conjunctions import Conjunction, Relevance
 from nsl_bench.logic.las.enumeration.resources import Limits, Resources
 from nsl_bench.logic.las.enumeration.search import Search
-from nsl_bench.logic.las.enumeration.stars import leaf_types, stars
 from nsl_bench.logic.las.tables.body_literals import BodyLiteral
 from nsl_bench.logic.las.tables.columns import Bits
 from nsl_bench.logic.las.tables.dominance import undominated
@@ -158,11 +163,11 @@ class Bodies:
         """Literals and stars that vary and have no variables, and those that have some."""
         leaves: frozenset[str] = frozenset()
         if not self.vocabulary.without_replacement:
-            leaves = leaf_types(self.literals, frozenset(head_types))
+            leaves = _leaf_types(self.literals, frozenset(head_types))
         found = [block for block in self._singles if leaves.isdisjoint(block.types)]
         for leaf in sorted(leaves):
             around = Blocks.of([block for block in self._singles if leaf in block.types], self.literals)
-            found += stars(self.vocabulary, leaf, around, self._maker, self.limits, self._account)
+            found += _stars(self.vocabulary, leaf, around, self._maker, self.limits, self._account)
         found = self._undominated(found)
         self.complete &= not self.limits.budget.expired()
         grounded = [block for block in found if not block.types and (block.varies or self._sighted)]
@@ -252,3 +257,64 @@ class Bodies:
         self.evaluated += search.evaluated
         self.complete &= search.complete
         self.failure = self.failure or search.failure
+
+
+def _leaf_types(literals: Sequence[BodyLiteral], kept: frozenset[str]) -> frozenset[str]:
+    """Types whose variables can be projected out first: an independent set of the types that meet.
+
+    Args:
+        literals: all body literals.
+        kept: types that must stay, e.g. those of head variables.
+    """
+    meets: dict[str, set[str]] = {}
+    for literal in literals:
+        for i, kind in enumerate(literal.types):
+            others = literal.types[:i] + literal.types[i + 1 :]
+            meets.setdefault(kind, set()).update(others)
+    candidates = [kind for kind in sorted(meets) if kind not in kept and kind not in meets[kind]]
+    candidates.sort(key=lambda kind: (len(meets[kind]), kind))
+    chosen: set[str] = set()
+    for kind in candidates:
+        if meets[kind].isdisjoint(chosen):
+            chosen.add(kind)
+    return frozenset(chosen)
+
+
+def _stars(
+    vocabulary: Vocabulary,
+    leaf: str,
+    around: Blocks,
+    maker: BlockMaker,
+    limits: Limits,
+    account: Callable[[Search], None],
+) -> list[BuildingBlock]:
+    """The distinct stars of one variable of type `leaf`, projected onto its neighbours.
+
+    Args:
+        leaf: a leaf type.
+        around: the literals that hold a variable of it.
+        maker: makes the stars.
+        account: is told of the finished search.
+
+    Raises:
+        Undecided: there are too many, or their tables take too much memory.
+    """
+    # stars are part of bodies that may gain anything
+    search = Search(vocabulary, around, (leaf,), limits, lambda holds, cost: False, through_first=True)
+    found = []
+    for conjunction in search.run():
+        if limits.budget.expired():
+            break
+        if not conjunction.placements or 0 in conjunction.unbound:
+            continue
+        parts = tuple(
+            (literal, tuple(variables[place] - 1 for place in places))
+            for index, variables in conjunction.placements
+            for literal, places in around.items[index].parts
+        )
+        assert all(LEAF in variables for _, variables in parts)
+        table = search.tables.without_first(conjunction.types, conjunction.placements)
+        used = replace(conjunction.used, variables=1)
+        found.append(maker.make(conjunction.types[1:], table, parts, used))
+    account(search)
+    return found

@@ -12,9 +12,9 @@ import numpy.typing as npt
 from nsl_bench.core.budget import Budget
 from nsl_bench.logic.las.bias.program import FORBIDDEN
 from nsl_bench.logic.las.enumeration.bodies import Bodies
+from nsl_bench.logic.las.enumeration.building_blocks import Positions, Relevance
 from nsl_bench.logic.las.enumeration.cells import Cells, bits_of
 from nsl_bench.logic.las.enumeration.components import Body
-from nsl_bench.logic.las.enumeration.conjunctions import Positions, Relevance
 from nsl_bench.logic.las.enumeration.heads import HeadForm
 from nsl_bench.logic.las.enumeration.rules import Rule, priced_parts
 from nsl_bench.logic.las.language_bias import LanguageBias, WeightedRule

@@ -41,7 +41,6 @@ class Renamings:
         are too many as well: equal conjunctions may then be taken for different ones.
 
         Args:
-            types: the type of each variable.
             placements: where the literals have which variables.
         """
         found = self._known.get(types)
@@ -84,7 +83,6 @@ class Renamings:
         """Sorted types, the least renaming of the placements, and the order that gives it.
 
         Args:
-            types: the type of each variable.
             placements: where the literals have which variables.
             orders: the orders of variables to try, from `orders`.
         """

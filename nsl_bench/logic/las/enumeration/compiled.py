@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from nsl_bench.logic.las.enumeration.building_blocks import Blocks, Placement
+from nsl_bench.logic.las.enumeration.building_blocks import Blocks, Conjunction, Placement, Relevance
 from nsl_bench.logic.las.enumeration.canonical import Order
-from nsl_bench.logic.las.enumeration.conjunctions import Conjunction, Relevance
 from nsl_bench.logic.las.enumeration.digests import LANES, keys, strides
 from nsl_bench.logic.las.enumeration.evaluation import Extension, Tables
 from nsl_bench.logic.las.enumeration.resources import Limits
@@ -58,9 +57,6 @@ def make_tables(
 ) -> tuple[Tables, str]:
     """Tables of conjunctions, compiled where they can get large.
 
-    Args:
-        vocabulary, blocks, fixed, limits, relevance: as for `Tables`.
-
     Returns:
         The tables; and why they are computed by numpy where the kernel was meant to, nothing if they are not.
     """
@@ -85,12 +81,7 @@ def _threads() -> int:
 
 
 class CompiledTables(Tables):
-    """Tables of conjunctions by the compiled kernel.
-
-    Args:
-        kernels: `compiled_kernels`.
-        arguments: those of `Tables`.
-    """
+    """Tables of conjunctions by the compiled kernel."""
 
     renamed_bytes = _RENAMED_BYTES
 

@@ -14,8 +14,7 @@ import numpy as np
 
 from nsl_bench.core.budget import Undecided
 from nsl_bench.logic.las.bits import digest
-from nsl_bench.logic.las.enumeration.building_blocks import Part, Shape, counted
-from nsl_bench.logic.las.enumeration.conjunctions import Positions, Relevance
+from nsl_bench.logic.las.enumeration.building_blocks import Part, Positions, Relevance, Shape, counted
 from nsl_bench.logic.las.enumeration.resources import Limits, Resources
 from nsl_bench.logic.las.tables.columns import Bits
 from nsl_bench.logic.las.tables.dominance import Fronts
@@ -93,7 +92,6 @@ class Joining:
 
     Args:
         closed: closed parts.
-        limits: bounds.
         relevance: where it matters whether a body holds.
         unprofitable: what cannot pay.
         redundancy: a body of which every unwanted case would be excluded without one of its parts, or with a
@@ -158,13 +156,7 @@ class Joining:
             new = self._longer(body, base, added)
 
     def _longer(self, body: Body, base: Body, added: _Added) -> Iterator[tuple[Body, Body, _Added]]:
-        """The bodies with one closed part more.
-
-        Args:
-            body: the body.
-            base: its attached part.
-            added: its closed parts.
-        """
+        """The bodies with one closed part more."""
         narrower = self._tables[:, body.positions] & body.holds
         bad = body.holds & self._unwanted[body.positions]
         alive = np.flatnonzero(narrower.any(axis=1))

@@ -65,12 +65,7 @@ def strides(sizes: Sequence[int], orders: Sequence[Order]) -> npt.NDArray[np.int
 
 
 class TableDigest:
-    """Collects a table's digest, a chunk of words at a time.
-
-    Args:
-        sizes: of the table's variables.
-        words: of the whole table.
-    """
+    """Collects a table's digest, a chunk of words at a time."""
 
     def __init__(self, sizes: Sequence[int], words: int) -> None:
         self._sizes = tuple(sizes)

@@ -13,9 +13,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from nsl_bench.logic.las.enumeration.building_blocks import Blocks, Placement, placed_view
+from nsl_bench.logic.las.enumeration.building_blocks import (
+    Blocks,
+    Conjunction,
+    Placement,
+    Relevance,
+    placed_view,
+)
 from nsl_bench.logic.las.enumeration.canonical import Order
-from nsl_bench.logic.las.enumeration.conjunctions import Conjunction, Relevance
 from nsl_bench.logic.las.enumeration.digests import TableDigest
 from nsl_bench.logic.las.enumeration.resources import Limits, Resources
 from nsl_bench.logic.las.tables.columns import Bits
@@ -55,7 +60,6 @@ class Tables:
     """Tables of conjunctions.
 
     Args:
-        vocabulary: domains.
         blocks: what conjunctions are made of.
         fixed: types of the variables that are kept in projections, the first ones of each conjunction.
         limits: bounds of conjunctions.

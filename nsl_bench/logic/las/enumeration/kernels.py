@@ -70,11 +70,7 @@ _word, _step, _nothing = numba.uint64, numba.int64, numba.void
 _row, _table = _array(_word, 1), _array(_word, 2)
 _keys = _array(numba.uint32, 3)
 _join: Any = numba.types.NamedTuple(  # type: ignore[no-untyped-call]
-    [
-        _row,
-        *(_array(_step, axes) for axes in (1, 2, 1, 1, 1)),
-        *(_table, _step, _array(_step, 2), _keys),
-    ],
+    [_row, *(_array(_step, axes) for axes in (1, 2, 1, 1, 1)), *(_table, _step, _array(_step, 2), _keys)],
     Join,
 )
 

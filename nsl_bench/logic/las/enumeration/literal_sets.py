@@ -14,8 +14,8 @@ import numpy as np
 from nsl_bench.core.budget import Budget, Undecided
 from nsl_bench.logic.las.bias.batch import Pricing
 from nsl_bench.logic.las.enumeration.bodies import Bodies
+from nsl_bench.logic.las.enumeration.building_blocks import Relevance
 from nsl_bench.logic.las.enumeration.components import Body
-from nsl_bench.logic.las.enumeration.conjunctions import Relevance
 from nsl_bench.logic.las.enumeration.heads import HeadForm
 from nsl_bench.logic.las.tables.columns import Bits, unpack
 

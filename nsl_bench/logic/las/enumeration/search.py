@@ -12,10 +12,17 @@ import itertools
 from collections.abc import Callable, Collection, Iterator, Sequence
 
 from nsl_bench.core.budget import Undecided
-from nsl_bench.logic.las.enumeration.building_blocks import Blocks, BuildingBlock, Placement, Shape, counted
+from nsl_bench.logic.las.enumeration.building_blocks import (
+    Blocks,
+    BuildingBlock,
+    Conjunction,
+    Placement,
+    Relevance,
+    Shape,
+    counted,
+)
 from nsl_bench.logic.las.enumeration.canonical import Order, Renamings
 from nsl_bench.logic.las.enumeration.compiled import make_tables
-from nsl_bench.logic.las.enumeration.conjunctions import Conjunction, Relevance
 from nsl_bench.logic.las.enumeration.evaluation import Extension
 from nsl_bench.logic.las.enumeration.resources import Limits, Resources
 from nsl_bench.logic.las.enumeration.sieve import Sieve
@@ -39,10 +46,8 @@ class Search:
     """Enumerates conjunctions that grow from some fixed variables, or from nothing.
 
     Args:
-        vocabulary: domains.
         blocks: what conjunctions are made of.
         fixed: types of variables that are kept apart, e.g. those of a head.
-        limits: bounds.
         unprofitable: says of a projection and a cost that no rule that contains them can pay.
         relevance: where projections matter; None: everywhere.
         through_first: each block has to contain variable 0 (stars).

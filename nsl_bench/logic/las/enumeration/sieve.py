@@ -26,7 +26,6 @@ class Sieve:
         blocks: all blocks of a search.
         tests: the indices of the tests among them.
         settled: the leaf's values.
-        limits: bounds of a rule.
         sighted: constraints may ask for more literals.
 
     Attributes:

@@ -16,7 +16,7 @@ from nsl_bench.logic.las.language_bias import placeholders
 from nsl_bench.logic.las.tables.body_literals import BodyLiteral
 from nsl_bench.logic.las.tables.columns import Bits
 from nsl_bench.logic.las.tables.literals import Vocabulary
-from nsl_bench.logic.las.terms import Leaves, leaf_pairs, leaves
+from nsl_bench.logic.las.terms import Leaves, leaf_pairs, leaves, unequal_text
 
 __all__ = ["Distinctness", "inequalities"]
 
@@ -24,12 +24,7 @@ _ALL, _NONE = ~np.uint64(0), np.uint64(0)
 
 
 class Distinctness:
-    """Where literals are different ground atoms.
-
-    Args:
-        vocabulary: domains.
-        literals: the body literals.
-    """
+    """Where literals are different ground atoms."""
 
     def __init__(self, vocabulary: Vocabulary, literals: Sequence[BodyLiteral]) -> None:
         self._vocabulary = vocabulary
@@ -94,13 +89,7 @@ def _leaves(literal: BodyLiteral, variables: Sequence[int]) -> Leaves:
 
 
 def inequalities(parts: Sequence[Part], names: Sequence[str], literals: Sequence[BodyLiteral]) -> list[str]:
-    """The inequalities that a rule needs, as text.
-
-    Args:
-        parts: its body.
-        names: of its variables.
-        literals: the body literals.
-    """
+    """The inequalities that a rule needs, as text."""
     found = []
     for one, other in itertools.combinations(parts, 2):
         first, second = literals[one[0]], literals[other[0]]
@@ -113,8 +102,7 @@ def inequalities(parts: Sequence[Part], names: Sequence[str], literals: Sequence
         differing = [pair for pair in zip(*sides, strict=True) if pair[0][0] != pair[1][0]]
         if any(left_ground and right_ground for (_, left_ground), (_, right_ground) in differing):
             continue
-        left, right = (",".join(pair[side][0] for pair in differing) for side in (0, 1))
-        found.append(f"{left} != {right}" if len(differing) == 1 else f"({left}) != ({right})")
+        found.append(unequal_text([(left, right) for (left, _), (right, _) in differing]))
     return found
 
 

@@ -3,24 +3,26 @@
 Both hypotheses are put into one program, with different names for everything that depends on them. A choice
 program generates the inputs, and a constraint asks for an input on which the hypotheses differ. If there is
 no answer set, they are equivalent. The programs must be stratified, so that each has one answer set per
-input. The names of the comparison's own predicates occur in none of the programs
-(`nsl_bench.logic.asp.names`).
+input (Apt, Blair, Walker: "Towards a theory of declarative knowledge", 1988). The names of the comparison's
+own predicates occur in none of the programs (`nsl_bench.logic.asp.names`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 
 from clingo import Control, Function, Number, ast
 
 from nsl_bench.core.budget import Budget, Expired
 from nsl_bench.core.errors import UserError, did_you_mean
+from nsl_bench.logic.asp.atoms import parse_atom, read_atom
 from nsl_bench.logic.asp.grounding import grounded
 from nsl_bench.logic.asp.names import Names
 from nsl_bench.logic.asp.parsing import variables_in
 from nsl_bench.logic.asp.program import Program, Rule, Signature, parse, union
 from nsl_bench.logic.asp.replicas import Renaming
-from nsl_bench.logic.las.semantics.compared import Compared, compared
+from nsl_bench.logic.asp.text import check_text
 from nsl_bench.logic.las.semantics.counterexample import Counterexample, find_counterexample
 from nsl_bench.logic.las.semantics.input_space import input_space
 from nsl_bench.logic.las.task import LasTask
@@ -32,6 +34,67 @@ _SIDES = (0, 1)
 _POLL = 0.05
 _MOST_NAMED = 50
 """Atoms among which a close one is looked for."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """An atom, or all atoms of a predicate.
+
+    Attributes:
+        text: as it was given.
+        signature: its predicate.
+        classical: it is negated classically.
+        arguments: its arguments; variables for all atoms of a predicate.
+        is_ground: it is one atom.
+    """
+
+    text: str
+    signature: Signature
+    classical: bool
+    arguments: tuple[str, ...]
+    is_ground: bool
+
+    @property
+    def term(self) -> str:
+        """The atom as a term."""
+        sign, inner = "-" if self.classical else "", ",".join(self.arguments)
+        return f"{sign}{self.signature[0]}{f'({inner})' if inner else ''}"
+
+    @property
+    def predicate(self) -> str:
+        """The predicate as people write it: ``winner/1``, and without a number if it has no arguments."""
+        name, arity = self.signature
+        return f"{name}/{arity}" if arity else name
+
+    def includes(self, other: Compared) -> bool:
+        """Whether what the other names is among what this one does."""
+        same = (self.signature, self.classical) == (other.signature, other.classical)
+        return same and (not self.is_ground or self.term == other.term)
+
+    def matches(self, text: str) -> bool:
+        """Whether a ground atom is one that is compared."""
+        atom = read_atom(text)
+        return atom is not None and (atom.signature, atom.classical) == (self.signature, self.classical)
+
+
+def compared(text: str) -> Compared:
+    """What `text` names.
+
+    Raises:
+        UserError: it is neither a ground atom nor ``name/arity``.
+    """
+    check_text(text, "a compared atom")
+    name, slash, arity = (part.strip() for part in text.partition("/"))
+    if slash and arity.isdecimal() and int(arity) < 100:
+        bare = read_atom(name)
+        if bare is not None and bare.arity == 0:
+            variables = tuple(f"X{i}" for i in range(int(arity)))
+            return Compared(text, (bare.name, int(arity)), bare.classical, variables, is_ground=False)
+    symbol = parse_atom(text)
+    if symbol is None:
+        raise UserError(f"--atom must be an atom or a predicate such as 'winner/1'; got '{text}'.")
+    arguments = tuple(map(str, symbol.arguments))
+    return Compared(text, (symbol.name, len(arguments)), symbol.negative, arguments, is_ground=True)
 
 
 def equivalent(

@@ -30,7 +30,6 @@ def input_space(task: LasTask, names: Names | None = None) -> str:
     """Make a choice program whose answer sets are the possible inputs, from the task's contexts.
 
     Args:
-        task: the task.
         names: names for auxiliary predicates; by default names that occur in no context.
 
     Raises:

@@ -36,7 +36,6 @@ def branch_and_bound(
     """The choice of least score, if that is less than `limit`; else no rules, and `limit` as the score.
 
     Args:
-        instance: what to choose in.
         limit: only lower scores are of interest.
         budget: when to stop; None: never.
         work: elementary steps allowed; counted, so that the outcome does not depend on the machine. None: as

@@ -1,16 +1,28 @@
-"""An instance as weighted partial MaxSAT, solved by RC2 of python-sat."""
+"""An instance as weighted partial MaxSAT, solved by RC2 of python-sat.
+
+Ignatiev, Morgado, Marques-Silva: "RC2: an efficient MaxSAT solver", JSAT 2019. It can be stopped at any
+time and then knows its best model and its bound: each call of the SAT solver runs in a second thread, so
+that the first one can watch the budget.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import threading
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+from pysat.examples.rc2 import RC2Stratified
+from pysat.formula import WCNF
 
 from nsl_bench.core.budget import Budget
-from nsl_bench.logic.las.set_cover.instance import Choice, Flags, Instance
+from nsl_bench.logic.las.set_cover.instance import Choice, Flags, Instance, integers
 
 __all__ = ["MaxSat", "solve_by_maxsat"]
+
+_OFFER_SECONDS = 0.25
 
 
 @dataclass
@@ -38,17 +50,13 @@ class MaxSat:
             budget: when to stop; None: never.
             conflicts: of the solver, after which to stop; None: never.
         """
-        from pysat.formula import WCNF
-
-        from nsl_bench.logic.las.set_cover.rc2 import CoreGuided
-
         formula = WCNF()
         for clause in self.hard:
             formula.append(clause)
         for literal, weight in self.soft.items():
             formula.append([literal], weight=weight)
         formula.nv = max(formula.nv, self.variables)
-        solver = CoreGuided(formula, self.soft, budget, conflicts)
+        solver = _CoreGuided(formula, self.soft, budget, conflicts)
         try:
             proven = solver.run()
             return Choice(solver.best, solver.best_cost, solver.bound, proven)
@@ -62,7 +70,6 @@ def solve_by_maxsat(
     """The choice of least score.
 
     Args:
-        instance: what to choose in.
         known: a choice so far (indices of candidates), which comes back if nothing is better.
         budget: when to stop; None: never.
         conflicts: of the solver, after which to stop; None: never.
@@ -115,3 +122,127 @@ def _implying(problem: MaxSat, row: Flags, chosen: Sequence[int], *, some: bool)
     else:
         problem.hard.extend([-literal, -member] for member in members)
     return literal
+
+
+class _Stopped(Exception):
+    """The budget or the work allowed is used up."""
+
+
+class _Rc2(RC2Stratified):  # type: ignore[misc]
+    """RC2 that asks before and reports after each call of its SAT solver."""
+
+    watcher: _CoreGuided
+    minimizing = False
+
+    def minimize_core(self) -> None:
+        self.minimizing = True
+        super().minimize_core()
+        self.minimizing = False
+
+    def _call_oracle(self, assumptions: Sequence[int] = (), expect_interrupt: bool = False) -> Any:
+        left = self._conflicts_left()
+        # cores are minimized under a budget of RC2's own
+        if left is not None and not self.minimizing:
+            self.oracle.conf_budget(left)
+        found = self.oracle.solve_limited(assumptions=list(assumptions), expect_interrupt=True)
+        if self._conflicts_left() is not None and found is None and not self.minimizing:
+            raise _Stopped
+        if found and time.monotonic() > self.watcher.next_offer:
+            self.watcher.offer(self.oracle.get_model())
+            self.watcher.next_offer = time.monotonic() + _OFFER_SECONDS
+        return found
+
+    def _conflicts_left(self) -> int | None:
+        """Conflicts that are still allowed, None for any number.
+
+        Raises:
+            _Stopped: none, or the budget is used up.
+        """
+        if self.watcher.stop.is_set():
+            raise _Stopped
+        if self.watcher.conflicts is None:
+            return None
+        left = self.watcher.conflicts - int(self.oracle.accum_stats()["conflicts"])
+        if left <= 0:
+            raise _Stopped
+        return left
+
+
+class _CoreGuided:
+    """One MaxSAT problem.
+
+    Attributes:
+        best: variables that are true in the best model so far, None without one.
+        best_cost: weight that `best` violates.
+        bound: no model violates less.
+        conflicts: how many the SAT solver may have; None: any number.
+    """
+
+    def __init__(
+        self, formula: Any, soft: Mapping[int, int], budget: Budget | None, conflicts: int | None = None
+    ) -> None:
+        self.budget = budget
+        self.conflicts = conflicts
+        self.stop = threading.Event()
+        self.best: tuple[int, ...] | None = None
+        self.best_cost = 0
+        self.bound = 0
+        self.next_offer = 0.0
+        self._literals = np.array(list(soft), np.int64)
+        self._weights = integers(soft.values())
+        self._solver = _Rc2(formula, solver="g4", adapt=True, exhaust=True, minz=True)
+        self._solver.watcher = self
+
+    def offer(self, model: Sequence[int]) -> None:
+        """Takes in a model of the hard clauses."""
+        values = np.asarray(model, np.int64)
+        signs = np.zeros(int(np.abs(values).max(initial=0)) + 1, np.bool_)
+        signs[values[values > 0]] = True
+        known = np.abs(self._literals) < len(signs)
+        true = np.where(known, signs[np.where(known, np.abs(self._literals), 0)], False)
+        cost = int(self._weights[true != (self._literals > 0)].sum())
+        if self.best is None or cost < self.best_cost:
+            self.best, self.best_cost = tuple(np.flatnonzero(signs).tolist()), cost
+
+    def run(self) -> bool:
+        """Solves until done or stopped; whether that is a proof."""
+        outcome: list[list[int] | None] = []
+        failures: list[BaseException] = []
+
+        def work() -> None:
+            try:
+                outcome.append(self._solver.compute(expect_interrupt=True))
+            except _Stopped:
+                pass
+            except BaseException as error:  # handed to the caller's thread
+                failures.append(error)
+
+        thread = threading.Thread(target=work, daemon=True)
+        thread.start()
+        try:
+            while thread.is_alive():
+                thread.join(0.05)
+                if self.budget is not None and self.budget.expired():
+                    self._halt()
+        finally:
+            # the SAT solver must not be freed while it works
+            while thread.is_alive():
+                self._halt()
+                thread.join(0.05)
+        if failures:
+            raise failures[0]
+        self.bound = int(self._solver.cost)
+        if not outcome:
+            return False
+        if outcome[0] is not None:
+            self.best = tuple(v for v in outcome[0] if v > 0)
+            self.best_cost = self.bound
+        return True
+
+    def _halt(self) -> None:
+        self.stop.set()
+        self._solver.oracle.interrupt()
+
+    def close(self) -> None:
+        """Frees the SAT solver."""
+        self._solver.delete()

@@ -1,4 +1,7 @@
-"""A good choice of rules, quickly: rules are added, dropped and exchanged while that lowers the score."""
+"""A good choice of rules, quickly: rules are added, dropped and exchanged while that lowers the score.
+
+The first part is the greedy heuristic of set cover (Chvátal, Mathematics of Operations Research 1979).
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,6 @@ def greedy(instance: Instance, budget: Budget | None = None) -> tuple[tuple[int,
     """A good choice (indices into `rules`), and its score.
 
     Args:
-        instance: the optimisation problem.
         budget: when to stop improving; None for no limit.
     """
     return min((_greedy(instance, caution, budget) for caution in (0, 1)), key=lambda found: found[1])

@@ -1,4 +1,8 @@
-"""Makes instances smaller without losing an optimum: dominated and redundant rules, independent parts."""
+"""Makes instances smaller without losing an optimum: dominated and redundant rules, independent parts.
+
+Domination is that of columns in set cover (Beasley: "An algorithm for set covering problem", EJOR 1987), with
+what rules violate besides: a choice is no worse where the dominating rule takes the dominated one's place.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,6 @@ def prune(instance: Instance, limit: int, *, dominance: bool = True) -> Instance
     """The instance without rules that no choice of a score below `limit` needs.
 
     Args:
-        instance: what to choose in.
         limit: only lower scores are of interest.
         dominance: also drops dominated rules.
     """

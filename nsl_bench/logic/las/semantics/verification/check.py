@@ -103,7 +103,6 @@ def _score(
     """What a hypothesis scores.
 
     Args:
-        task: the task.
         hypothesis: its rules.
         stop: is called now and then, and may raise what ends the check.
         claimed: the answer that has this hypothesis. Its cost is taken where the rules cannot be priced, but

@@ -47,7 +47,6 @@ class Pricing:
     """What rules cost under a task's language bias.
 
     Args:
-        task: the task.
         stop: is called now and then, and may raise what ends the check.
     """
 
@@ -196,13 +195,7 @@ class Pricing:
 
 
 def prices(task: PlainTask, shapes: Sequence[Shape], stop: Callable[[], None]) -> list[int | None]:
-    """What `#bias` says that rules cost, their variables standing as constants; None for one it forbids.
-
-    Args:
-        task: the task.
-        shapes: the rules.
-        stop: is called now and then.
-    """
+    """What `#bias` says that rules cost, their variables standing as constants; None for one it forbids."""
     each = int(task.dialect == "ilasp")
     plain = [each * (len(body) + (head is not None)) for head, body in shapes]
     if task.bias is None or not shapes:

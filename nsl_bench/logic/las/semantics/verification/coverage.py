@@ -23,7 +23,6 @@ def covered_examples(task: PlainTask, hypothesis: Sequence[str], stop: Callable[
     """Whether the hypothesis covers each example.
 
     Args:
-        task: the task.
         hypothesis: rules with full stops.
         stop: is called now and then, and may raise what ends the check.
 

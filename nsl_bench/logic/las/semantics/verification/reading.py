@@ -69,16 +69,12 @@ class Reader:
     """Reads rules against the mode declarations.
 
     Args:
-        task: the task.
         is_guarded: whether a type's variables are guarded by its predicate.
         is_constant: whether a type has a constant.
     """
 
     def __init__(
-        self,
-        task: PlainTask,
-        is_guarded: Callable[[str], bool],
-        is_constant: Callable[[str, str], bool],
+        self, task: PlainTask, is_guarded: Callable[[str], bool], is_constant: Callable[[str, str], bool]
     ) -> None:
         self._task = task
         self._is_guarded = is_guarded

@@ -28,7 +28,6 @@ def rules_with_costs(task: PlainTask, most: int, stop: Callable[[], None]) -> di
     A rule may be there more than once, under other names of its variables.
 
     Args:
-        task: the task.
         most: rules that the space may hold.
         stop: is called now and then, and may raise what ends the work.
 

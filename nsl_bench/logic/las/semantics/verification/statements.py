@@ -152,7 +152,6 @@ class Statements:
     """The statements of a task, with rules that may be learned.
 
     Args:
-        task: the task.
         learned: the texts of rules that may be learned.
         copy_all: nothing is shared by the examples, although neither context nor hypothesis touches it.
 
