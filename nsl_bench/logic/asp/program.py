@@ -40,6 +40,8 @@ Head = Literal["atom", "constraint", "choice", "disjunction"]
 
 _REMEMBERED = 1 << 16
 _VARIABLE = re.compile(r"\b_*[A-Z]")
+_ARGUMENT = r"(?:-?\d+|_*[a-z][\w']*)"
+_PLAIN_FACT = re.compile(rf"(?P<name>_*[a-z][\w']*)(?:\((?P<arguments>{_ARGUMENT}(?:,{_ARGUMENT})*)\))?\.")
 _SKIPPED = (ast.ASTType.Comment, ast.ASTType.Defined, ast.ASTType.ShowSignature, ast.ASTType.ShowTerm)
 
 
@@ -253,7 +255,8 @@ def subjects(rules: Iterable[str]) -> list[str]:
 
 
 def _check_safe(rules: Sequence[Rule], constants: list[ast.AST], what: str, place: tuple[int, int]) -> None:
-    nodes = [*constants, *(rule.node for rule in rules if rule.node.body or _VARIABLE.search(rule.text))]
+    unsure = (rule for rule in rules if not _PLAIN_FACT.fullmatch(rule.text))
+    nodes = [*constants, *(rule.node for rule in unsure if rule.node.body or _VARIABLE.search(rule.text))]
     if complaint(nodes):
         node = next((node for node in nodes if complaint([node])), nodes[0])
         reason = complaint([node]) or complaint(nodes)
@@ -288,7 +291,7 @@ def rule_of(node: ast.AST) -> Rule | None:
     Raises:
         UserError: it has a theory atom or an external function.
     """
-    if not node.body and (fact := _fact(node)) is not None:
+    if (fact := _fact(node)) is not None:
         return fact
     plain = _as_constraint(node)
     if plain is None:
@@ -328,15 +331,20 @@ def rule_of(node: ast.AST) -> Rule | None:
 
 def _fact(node: ast.AST) -> Rule | None:
     """A plain fact, read without a walk over its tree: programs may have thousands; None for other rules."""
-    head = node.head
-    if head.ast_type != ast.ASTType.Literal or head.sign != ast.Sign.NoSign:
-        return None
-    if head.atom.ast_type != ast.ASTType.SymbolicAtom or head.atom.symbol.ast_type != ast.ASTType.Function:
-        return None
-    if "@" in str(node):
-        return None
-    symbol, none = head.atom.symbol, frozenset[Signature]()
-    return Rule(node, "atom", frozenset({(symbol.name, len(symbol.arguments))}), none, none, none)
+    text, none = str(node), frozenset[Signature]()
+    if plain := _PLAIN_FACT.fullmatch(text):
+        name, arity = plain["name"], plain["arguments"].count(",") + 1 if plain["arguments"] else 0
+    else:
+        head = node.head
+        if node.body or "@" in text or head.ast_type != ast.ASTType.Literal or head.sign != ast.Sign.NoSign:
+            return None
+        atom = head.atom
+        if atom.ast_type != ast.ASTType.SymbolicAtom or atom.symbol.ast_type != ast.ASTType.Function:
+            return None
+        name, arity = atom.symbol.name, len(atom.symbol.arguments)
+    rule = Rule(node, "atom", frozenset({(name, arity)}), none, none, none)
+    rule.__dict__["text"] = text
+    return rule
 
 
 def _as_constraint(node: ast.AST) -> ast.AST | None:
