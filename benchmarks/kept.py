@@ -41,6 +41,6 @@ def keep(store: Store, keys: Collection[str], kept: Path) -> int:
     for record in new:
         folder.add(record)
     folder.compact()
-    for name in (folder.records_file, kept / ".records.jsonl.lock"):
+    for name in (folder.records_file, *kept.glob(".*.lock")):
         name.unlink(missing_ok=True)
     return len(new)

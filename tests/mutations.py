@@ -151,7 +151,7 @@ def materials(top: Path) -> None:
     from nsl_bench.data.generate import generate
     from nsl_bench.data.recipe import Recipe
     from nsl_bench.run.bench import Bench
-    from nsl_bench.run.job import plan
+    from nsl_bench.run.plan import plan
     from nsl_bench.run.store import Store
     from nsl_bench.run.sweep import sweep
 

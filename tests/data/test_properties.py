@@ -103,8 +103,8 @@ def test_a_grid_of_sixteen() -> None:
     [
         ("follow_suit:suits=5", "suits must be between 1 and 4; got 5"),
         ("sudoku:invalid=101", "invalid must be between 0 and 100"),
-        ("sudoku:row_share=0,column_share=0,block_share=0", "at least one above 0"),
-        ("sudoku:block_rows=5", "2 to 4 rows and 2 to 4 columns; got 5 x 2"),
+        ("sudoku:row_share=0,column_share=0,block_share=0", "must be above 0; got 0 for each"),
+        ("sudoku:block_rows=5", "block_rows must be between 2 and 4; got 5"),
     ],
 )
 def test_parameters_out_of_range(spec: str, sentence: str) -> None:

@@ -31,7 +31,7 @@ def test_what_is_kept_starts_the_next_study(kept: ModuleType, tmp_path: Path) ->
     keys = {record(repeat).key for repeat in (1, 2)}
     assert kept.keep(first, keys, folder) == 2 and kept.keep(first, keys, folder) == 0
     assert kept.keep(first, {record(3).key}, folder) == 1
-    assert all(path.suffix in (".json", ".parquet") for path in folder.iterdir())
+    assert {path.suffix for path in folder.iterdir()} == {".json", ".parquet"}
     second = Store(tmp_path / "second")
     second.add(record(2))
     for _ in range(2):
