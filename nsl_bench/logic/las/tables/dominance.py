@@ -17,6 +17,7 @@ __all__ = ["Fronts", "covers", "undominated"]
 
 _MOST_WORDS = 1 << 26
 """Words that are looked at to compare each two literals."""
+_SAMPLED_WORDS = 128
 
 
 def undominated(
@@ -47,24 +48,32 @@ def undominated(
 
 def _best_of_kind(tables: Sequence[Bits], costs: Sequence[tuple[int, ...]], interest: Interest) -> list[int]:
     """The ones that no other makes superfluous."""
+    if len(tables) == 1:
+        return [0]
     fronts = Fronts()
     kept: list[int] = []
     for i in sorted(range(len(tables)), key=lambda k: costs[k]):
         name = tuple(digest((tables[i] & cells).tobytes()) for cells in (interest.wanted, interest.unwanted))
         if fronts.admits(name, costs[i]):
             kept.append(i)
-    if not kept or len(kept) ** 2 * tables[0].size > _MOST_WORDS:
+    if len(kept) < 2 or len(kept) ** 2 * tables[0].size > _MOST_WORDS:
         return kept
-    rows = np.stack([tables[i].reshape(-1) for i in kept])
     shape = (*tables[0].shape[:-1], len(interest.wanted))
-    good, bad = (
-        rows & np.broadcast_to(mask, shape).reshape(-1) for mask in (interest.wanted, interest.unwanted)
+    wanted, unwanted = (
+        np.broadcast_to(mask, shape).reshape(-1) for mask in (interest.wanted, interest.unwanted)
     )
+    rows = [tables[i].reshape(-1) for i in kept]
+    some = slice(None, None, max(1, len(wanted) // _SAMPLED_WORDS))
+    sampled = np.stack([row[some] for row in rows])
+    good, bad = sampled & wanted[some], sampled & unwanted[some]
     left: list[int] = []
     for k, i in enumerate(kept):
-        worse = (good[k] & ~good).any(axis=1) | (~bad[k] & bad).any(axis=1)
-        others = [j for j in np.flatnonzero(~worse).tolist() if j != k and covers(costs[kept[j]], costs[i])]
-        if not others:
+        worse = (good[k] & ~good).any(axis=1) | (~bad[k] & bad).any(axis=1)  # of most, a few words tell it
+        others = (j for j in np.flatnonzero(~worse).tolist() if j != k and covers(costs[kept[j]], costs[i]))
+        if not any(
+            not (rows[k] & ~rows[j] & wanted).any() and not (rows[j] & ~rows[k] & unwanted).any()
+            for j in others
+        ):
             left.append(i)
     return left
 
