@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -26,7 +27,7 @@ _FASTEST_GROWTH = 8 << 30
 """Bytes a second by which the memory of a process may grow: when to look again follows from it."""
 
 
-class Child:
+class Child(ABC):
     """The parent's side of a child process.
 
     Args:
@@ -50,25 +51,25 @@ class Child:
         self._poll, self._pause = poll, poll[0]
         self._unsent = memoryview(b"")
 
+    @abstractmethod
     def received(self, message: Any) -> bool:
         """Take a message in; whether it is the one that is waited for."""
-        raise NotImplementedError
 
     def malformed(self, error: Exception) -> None:
         """Called if the child sends something that is no message."""
         raise error
 
+    @abstractmethod
     def late(self) -> None:
         """Called after the deadline: raise, or kill the child and wait for its end."""
-        raise NotImplementedError
 
+    @abstractmethod
     def gone(self) -> None:
         """Called when the child has closed its channel: raise, or wait for its end in another way."""
-        raise NotImplementedError
 
+    @abstractmethod
     def look(self) -> float:
         """Hold the child to its memory; the bytes that are left to it."""
-        raise NotImplementedError
 
     def execute(self, code: str) -> subprocess.Popen[bytes]:
         """Start a Python that executes code; its last argument is the descriptor of its channel."""

@@ -7,6 +7,7 @@ programs from noisy examples", 2018). The names are those of FastLAS's and ILASP
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -106,13 +107,13 @@ def placeholders(terms: Iterable[ModeTerm]) -> Iterator[Placeholder]:
             yield from placeholders(term.arguments)
 
 
-class _Pattern:
+class _Pattern(ABC):
     """What atoms and comparisons with placeholders have in common."""
 
     @property
+    @abstractmethod
     def terms(self) -> tuple[ModeTerm, ...]:
         """Its terms, from left to right."""
-        raise NotImplementedError
 
     @property
     def placeholders(self) -> tuple[Placeholder, ...]:
