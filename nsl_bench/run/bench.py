@@ -187,6 +187,8 @@ class Bench:
                 attempt.measured = measure_learner(
                     learner, material, self._allowance, self.interventions, learned
                 )
+            except Lost:
+                raise
             except Failure as failure:
                 attempt.status, attempt.output = failure.status, failure.output
                 attempt.message = str(failure)

@@ -32,7 +32,7 @@ from nsl_bench.learners.view import View
 from nsl_bench.sandbox import sandbox
 from nsl_bench.sandbox.fork_server import scratch_folder
 from nsl_bench.sandbox.host import IsolatedLearner, vet
-from nsl_bench.sandbox.limits import GIB, Failure, Limits
+from nsl_bench.sandbox.limits import GIB, Failure, Limits, Lost
 from nsl_bench.sandbox.process import Process, Usage
 
 __all__ = ["CommandLearner", "FolderLearner"]
@@ -116,6 +116,8 @@ class FolderLearner:
         most = 8 * n * (len(names) + 1)  # of numbers of eight bytes
         try:
             reply = process.call("read_predictions", path=str(path), n=n, names=names, most_arrays=most)
+        except Lost:
+            raise
         except Failure as failure:
             raise InvalidOutput(f"{path.name} cannot be read: {failure}") from failure
         finally:

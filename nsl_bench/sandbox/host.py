@@ -38,7 +38,7 @@ from nsl_bench.sandbox import sandbox
 from nsl_bench.sandbox.building import built
 from nsl_bench.sandbox.child import PRELOADED
 from nsl_bench.sandbox.fork_server import pool
-from nsl_bench.sandbox.limits import GIB, Failure, Limits
+from nsl_bench.sandbox.limits import GIB, Failure, Limits, Lost
 from nsl_bench.sandbox.process import Process, Usage
 from nsl_bench.sandbox.views import answer, card_of
 
@@ -326,6 +326,8 @@ def vet(rules: Sequence[str], views: Sequence[View], limits: Limits) -> None:
                 learner.fit(train)
                 for test in tests:
                     learner.predict_proba(test)
+        except Lost:
+            raise
         except Failure as failure:
             raise InvalidOutput(f"The learned rules cannot be evaluated: {failure}") from failure
 
