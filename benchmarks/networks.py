@@ -64,13 +64,7 @@ class Setting:
 
 
 SETTINGS = {
-    "digits": Setting(
-        "Networks on scikit-learn's digits",
-        "sudoku_4x4",
-        None,
-        ("rotate90",),
-        ("rotate90",),
-    ),
+    "digits": Setting("Networks on scikit-learn's digits", "sudoku_4x4", None, ("rotate90",), ("rotate90",)),
     "mnist": Setting(
         "Networks on MNIST", "sudoku_4x4", "mnist:{shared}/data/mnist", ("rotate90",), ("rotate90",)
     ),

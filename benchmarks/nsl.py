@@ -52,10 +52,7 @@ SOURCES = ("sklearn_digits", "mnist")
 
 def jobs(task: Task, source: str, folds: int, shares: tuple[float, ...]) -> list[Job]:
     """The runs of a task on a source; baselines get what Softmax sees, as in the paper."""
-    learners = {
-        page.SOFTMAX: ("nsl", page.CONSTANT, "random_forest", task.network),
-        page.EDL_GEN: ("nsl",),
-    }
+    learners = {page.SOFTMAX: ("nsl", page.CONSTANT, "random_forest", task.network), page.EDL_GEN: ("nsl",)}
     return jobs_of(
         [
             Grid(

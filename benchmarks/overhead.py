@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from nsl_bench.learners.majority import Majority
-from nsl_bench.logic.guarded.call import Allowance
+from nsl_bench.logic.guarded.child import Allowance
 from nsl_bench.run.bench import Bench
 from nsl_bench.run.plan import plan
 from nsl_bench.run.scoring import measure_learner

@@ -133,12 +133,7 @@ def measured(command: list[str], limit: float, folder: Path) -> tuple[int | None
     """Exit code (None if killed), output, errors, and CPU seconds of a command and what it started."""
     before = os.times()
     with subprocess.Popen(
-        command,
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
+        command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as process:
         try:
             output, errors = process.communicate(timeout=limit)

@@ -38,7 +38,8 @@ from nsl_bench.leaderboard.submission import RUNS, slug, write_submission
 from nsl_bench.leaderboard.truth import Truth
 
 from nsl_bench.core.errors import UserError
-from nsl_bench.core.types import Status, Track
+from nsl_bench.core.tracks import Track
+from nsl_bench.core.types import Status
 from nsl_bench.learners.environments import entrant
 from nsl_bench.logic.las.adapters.programs import PROGRAMS, find
 from nsl_bench.run.bench import Bench

@@ -13,13 +13,7 @@ project = "nsl-bench"
 author = "The nsl-bench authors"
 version = release = nsl_bench.__version__
 
-extensions = [
-    "sphinx.ext.autodoc",
-    "sphinx.ext.napoleon",
-    "myst_nb",
-    "sphinx_copybutton",
-    "live_pages",
-]
+extensions = ["sphinx.ext.autodoc", "sphinx.ext.napoleon", "myst_nb", "sphinx_copybutton", "live_pages"]
 exclude_patterns = ["_ext"]
 html_theme = "furo"
 html_title = "nsl-bench"

@@ -12,8 +12,6 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Dice", "permutation", "scattered", "uniforms"]
-
 _T = TypeVar("_T")
 
 _BLOCK = 512

@@ -5,8 +5,6 @@ from __future__ import annotations
 import multiprocessing
 import sys
 
-__all__ = ["say"]
-
 _said: set[str] = set()
 
 

@@ -20,20 +20,6 @@ from .safe_files import opened
 from .score_report import SCORES, ScoreReport, write_scores
 from .submission import MANIFEST, Manifest, place_of
 
-__all__ = [
-    "RECEIPT",
-    "SALT",
-    "SUBMISSIONS",
-    "check_there",
-    "place_in",
-    "put",
-    "said_of",
-    "scored_folders",
-    "take",
-    "with_name",
-    "withheld",
-]
-
 SUBMISSIONS = Path(__file__).parent / "submissions"
 """The accepted submissions that are part of the repository, but not of the installed package."""
 

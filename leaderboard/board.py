@@ -30,8 +30,6 @@ from .submission import MANIFEST
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["AREAS", "FRONT", "SUBMISSIONS", "Area", "Board", "Entry", "Rank", "read_board"]
-
 AREAS = (
     "hypothesis_accuracy",
     "framework_accuracy",

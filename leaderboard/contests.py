@@ -24,17 +24,6 @@ from nsl_bench.report.published.papers import ffnsl2023
 from nsl_bench.run.job import Job, ShiftPair, source_identity
 from nsl_bench.run.structural_shift import member_of
 
-__all__ = [
-    "BOARD",
-    "Cell",
-    "Contest",
-    "contest_of",
-    "incomplete",
-    "listed",
-    "of_several_versions",
-    "read_contests",
-]
-
 _NAMED = 5
 _MOST_REPEATS = 1000
 

@@ -27,8 +27,6 @@ from .score_report import SCORES, Look, Spread
 from .standing import Standing, standing_of
 from .submission import MANIFEST, Manifest, slug
 
-__all__ = ["NAMES", "Area", "Entry", "accepted_manifest", "contest_weights", "read_entries"]
-
 NAMES = tuple(METRICS)
 """The columns of an entry's values."""
 

@@ -20,8 +20,6 @@ from .safe_files import LIMITS, Limits
 from .score_report import ScoreReport
 from .submission import Manifest
 
-__all__ = ["Site", "Submission", "accept_submission", "build_site", "score_submission", "submit"]
-
 
 @dataclass(frozen=True)
 class Submission:

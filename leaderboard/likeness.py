@@ -33,8 +33,6 @@ from .score_report import Look, ScoreReport
 from .submission import PREDICTIONS
 from .truth import labels_of
 
-__all__ = ["Alike", "Likeness", "Near", "likenesses", "look_at", "nearly_equal"]
-
 _EQUAL, _EQUAL_WHERE_WRONG = 0.985, 0.9
 """Shares of equal labels from which two entries are said to be near, of all and where either is wrong.
 

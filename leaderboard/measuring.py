@@ -26,8 +26,6 @@ from .reading import Run
 from .score_report import Look, Spread
 from .truth import Truth
 
-__all__ = ["PROBABILISTIC", "Numbers"]
-
 PROBABILISTIC = frozenset(name for name, metric in METRICS.items() if "probabilities" in metric.needs)
 """The numbers of label probabilities."""
 

@@ -10,8 +10,6 @@ import re
 import unicodedata
 from itertools import pairwise
 
-__all__ = ["invisible", "normalised", "skeleton"]
-
 _LONGEST = 80
 _PUNCTUATION = frozenset(" .,:;+()-&'*=_")
 _MOST_MARKS = 2

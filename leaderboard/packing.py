@@ -31,19 +31,6 @@ from nsl_bench.run.concepts import read_concepts
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = [
-    "CONCEPTS",
-    "EVALUATIONS",
-    "LIKELIEST",
-    "coded",
-    "decoded",
-    "is_code",
-    "opened_lines",
-    "row_of",
-    "run_rows",
-    "write_lines",
-]
-
 EVALUATIONS = ("hypothesis", "framework")
 CONCEPTS = "concepts"
 """What stands for the evaluation in the row of the concepts that a learner returned."""
@@ -167,10 +154,7 @@ def _row_of_concepts(run: str, texts: Sequence[str]) -> Iterable[dict[str, Any]]
 
 
 def row_of(
-    run: str,
-    evaluation: str,
-    predicted: npt.NDArray[np.int8],
-    probabilities: npt.NDArray[np.float32] | None,
+    run: str, evaluation: str, predicted: npt.NDArray[np.int8], probabilities: npt.NDArray[np.float32] | None
 ) -> dict[str, Any]:
     """A row of predictions.
 

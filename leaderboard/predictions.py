@@ -22,23 +22,12 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.core.metrics.predictions import checked_probabilities
 from nsl_bench.core.processes.memory import own_data
 from nsl_bench.core.types import BLANK
-from nsl_bench.logic.guarded.call import Advice, Allowance, guarded
+from nsl_bench.logic.guarded.call import guarded
+from nsl_bench.logic.guarded.child import Advice, Allowance
 
 from .packing import CONCEPTS, EVALUATIONS, LIKELIEST, decoded, is_code
 from .safe_files import LIMITS, Limits, Rejected
 from .submission import PREDICTIONS
-
-__all__ = [
-    "LETTERS",
-    "Predicted",
-    "Sizes",
-    "contradictions",
-    "letters_of",
-    "named",
-    "read_accepted",
-    "read_predictions",
-    "rows_of",
-]
 
 _READING = Allowance(600.0, 4 << 30)
 """What reading the predictions of an accepted submission may take."""
@@ -190,10 +179,7 @@ def named(labels: npt.NDArray[np.int8], given: npt.NDArray[np.float32] | None) -
 
 
 def read_predictions(
-    folder: Path,
-    sizes: Mapping[str, Sizes],
-    limits: Limits = LIMITS,
-    ignored: Collection[str] = (),
+    folder: Path, sizes: Mapping[str, Sizes], limits: Limits = LIMITS, ignored: Collection[str] = ()
 ) -> Iterator[tuple[str, str, Predicted]]:
     """Read and check the rows of a submission's predictions.
 
@@ -232,10 +218,7 @@ def read_predictions(
 
 
 def _is_wanted(
-    row: tuple[Any, Any],
-    sizes: Mapping[str, Sizes],
-    ignored: Collection[str],
-    seen: set[tuple[str, str]],
+    row: tuple[Any, Any], sizes: Mapping[str, Sizes], ignored: Collection[str], seen: set[tuple[str, str]]
 ) -> bool:
     """Whether a row is one of a run of a contest; it is added to those that were seen."""
     run, evaluation = row

@@ -20,15 +20,6 @@ import numpy.typing as npt
 
 from nsl_bench.run.statistics import holm, paired_p_values
 
-__all__ = [
-    "Placing",
-    "adjusted_p_values",
-    "front",
-    "groups",
-    "mean_ranks",
-    "place",
-]
-
 _LEVEL = 0.05
 Matrix = npt.NDArray[np.float64]
 
@@ -83,11 +74,7 @@ def _order(values: Matrix, higher_is_better: bool) -> list[int]:
 
 
 def place(
-    values: Matrix,
-    *,
-    higher_is_better: bool = True,
-    level: float = _LEVEL,
-    p_values: Matrix | None = None,
+    values: Matrix, *, higher_is_better: bool = True, level: float = _LEVEL, p_values: Matrix | None = None
 ) -> list[Placing]:
     """Rank learners, best first.
 

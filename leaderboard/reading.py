@@ -22,8 +22,6 @@ from .packing import opened_lines
 from .safe_files import LIMITS, Limits, Rejected
 from .submission import MANIFEST, PREDICTIONS, RUNS, Manifest, digest
 
-__all__ = ["Run", "read_manifest", "read_runs"]
-
 _HASH = Annotated[str, Is("64 hexadecimal digits", test=re.compile(r"[0-9a-f]{64}").fullmatch)]
 _RUN = re.compile(r"[0-9a-f]{8,64}")
 _NETWORK = re.compile(r"\w[\w .,:+/=@~\-]{0,99}")

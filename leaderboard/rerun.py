@@ -42,8 +42,6 @@ from .scoring import score
 from .standing import AGAIN, Again
 from .submission import PREDICTIONS, Manifest
 
-__all__ = ["COMPARED", "Sample", "again", "write_again"]
-
 COMPARED = ("hypothesis_accuracy", "framework_accuracy", "brier_score", "atoms")
 """The numbers that are compared, where both have them."""
 
@@ -146,10 +144,7 @@ def again(
 
 
 def _compared(
-    record: Record,
-    rows: Mapping[str, Any],
-    submitted: Mapping[str, Any],
-    numbers: Mapping[str, float],
+    record: Record, rows: Mapping[str, Any], submitted: Mapping[str, Any], numbers: Mapping[str, float]
 ) -> tuple[float, dict[str, float], float]:
     """How a repeated run differs from the submitted one.
 

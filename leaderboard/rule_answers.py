@@ -15,9 +15,8 @@ import numpy.typing as npt
 
 from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
-from nsl_bench.logic.guarded.call import Allowance, guarded
-
-__all__ = ["RuleError", "answers_of_rules"]
+from nsl_bench.logic.guarded.call import guarded
+from nsl_bench.logic.guarded.child import Allowance
 
 _MEMORY_BYTES = 4 * 1024**3
 _LONGEST_ERROR = 250

@@ -27,18 +27,12 @@ from .rule_answers import RuleError, answers_of_rules
 from .safe_files import Limits, Rejected
 from .truth import Truth
 
-__all__ = ["check_rules", "judge_rules"]
-
 _TEST = re.compile(r"[^<>:;]{1,200} (<=?|>=?|=|!=) [-+.\w]{1,80}")
 """One test on a branch of a tree."""
 
 
 def judge_rules(
-    runs: Sequence[Run],
-    truths: Mapping[str, Truth],
-    counted: Numbers,
-    limits: Limits,
-    deadline: float,
+    runs: Sequence[Run], truths: Mapping[str, Truth], counted: Numbers, limits: Limits, deadline: float
 ) -> list[str]:
     """Atoms and rules of every hypothesis, and whether ASP rules say what the predictions say.
 

@@ -24,8 +24,6 @@ from nsl_bench.core.errors import UserError
 
 from .submission import MANIFEST, PREDICTIONS, RUNS
 
-__all__ = ["LIMITS", "Limits", "Rejected", "opened"]
-
 
 class Rejected(UserError):
     """The board does not accept the submission; the message is one sentence with the reason."""
@@ -63,11 +61,7 @@ class Limits:
 
     def of(self, file: str) -> int:
         """The greatest size of a file."""
-        sizes = {
-            MANIFEST: self.manifest_bytes,
-            RUNS: self.runs_bytes,
-            PREDICTIONS: self.predictions_bytes,
-        }
+        sizes = {MANIFEST: self.manifest_bytes, RUNS: self.runs_bytes, PREDICTIONS: self.predictions_bytes}
         return sizes[file]
 
 

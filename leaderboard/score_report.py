@@ -16,8 +16,6 @@ from .contests import Cell
 from .packing import opened_lines, write_lines
 from .submission import Manifest
 
-__all__ = ["SCORES", "Look", "ScoreReport", "ScoredRun", "Spread", "comment", "numbers_in", "write_scores"]
-
 SCORES = "scores.jsonl.zst"
 
 

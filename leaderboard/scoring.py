@@ -19,7 +19,8 @@ import numpy as np
 
 from nsl_bench.core.declared import quoted
 from nsl_bench.core.errors import did_you_mean, unknown
-from nsl_bench.logic.guarded.call import RULES, Advice, Allowance, Ended, guarded
+from nsl_bench.logic.guarded.call import RULES, guarded
+from nsl_bench.logic.guarded.child import Advice, Allowance, Ended
 from nsl_bench.logic.guarded.worker import stage
 
 from .contests import Contest, contest_of, incomplete, listed, of_several_versions
@@ -33,8 +34,6 @@ from .safe_files import LIMITS, Limits, Rejected, opened
 from .score_report import ScoredRun, ScoreReport, Spread
 from .submission import MANIFEST, PREDICTIONS, Manifest
 from .truth import PARTS, Truth
-
-__all__ = ["score"]
 
 _DOING = "Scoring the submission"
 _READING = f"Reading {PREDICTIONS}"

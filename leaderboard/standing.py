@@ -17,8 +17,6 @@ from nsl_bench.core.declared import Is, Open, read_json
 from .rounds.model import Round
 from .submission import Manifest
 
-__all__ = ["AGAIN", "Again", "Standing", "standing_of"]
-
 AGAIN = "rerun.json"
 """What doing an entry's runs again gave, beside its scores."""
 
@@ -102,10 +100,7 @@ class Again(Open):
 
 
 _SELF = Standing(False, "the submitter made the predictions, and the test set's answers are public")
-_BY = {
-    "predictions": "predictions sent before it was revealed",
-    "code": "run by the board in the sandbox",
-}
+_BY = {"predictions": "predictions sent before it was revealed", "code": "run by the board in the sandbox"}
 
 
 def standing_of(manifest: Manifest, rounds: Sequence[Round], folder: Path | None = None) -> Standing:

@@ -29,10 +29,11 @@ from nsl_bench import __version__
 from nsl_bench.core import registry
 from nsl_bench.core.declared import Is, Open, checked
 from nsl_bench.core.errors import UserError, did_you_mean
-from nsl_bench.core.types import Track
+from nsl_bench.core.tracks import Track
 from nsl_bench.learners.base import told_the_answer
 from nsl_bench.run.job import Job
-from nsl_bench.run.store import Record, Store
+from nsl_bench.run.record import Record
+from nsl_bench.run.store import Store
 
 from .contests import Cell, Contest, contest_of, incomplete, of_several_versions
 from .names import invisible, normalised, skeleton
@@ -40,20 +41,6 @@ from .packing import opened_lines, run_rows, write_lines
 
 if TYPE_CHECKING:
     pass
-
-__all__ = [
-    "MANIFEST",
-    "PREDICTIONS",
-    "RUNS",
-    "SCHEMA",
-    "Manifest",
-    "digest",
-    "manifest_of",
-    "place_of",
-    "save",
-    "slug",
-    "write_submission",
-]
 
 SCHEMA = 1
 """Version of the form."""

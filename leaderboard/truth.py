@@ -22,8 +22,6 @@ from nsl_bench.run.structural_shift import covering, with_concepts
 
 from .contests import Cell, Contest
 
-__all__ = ["PARTS", "Truth", "labels_of"]
-
 PARTS: tuple[Part, ...] = ("train", "test")
 """The parts that have a content hash."""
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from nsl_bench.core.errors import UserError
 
 if TYPE_CHECKING:
-    from nsl_bench.api.evaluation import Options, evaluate
+    from nsl_bench.api.evaluation import evaluate
     from nsl_bench.api.explanation import explain
     from nsl_bench.api.learning import learn
     from nsl_bench.api.networks import train_network
@@ -21,12 +21,8 @@ if TYPE_CHECKING:
     from nsl_bench.api.tasks import list_tasks
     from nsl_bench.data.load import load
     from nsl_bench.data.sequences import as_sequences
-    from nsl_bench.leaderboard.interface import (
-        accept_submission,
-        build_site,
-        score_submission,
-        submit,
-    )
+    from nsl_bench.leaderboard.interface import accept_submission, build_site, score_submission, submit
+    from nsl_bench.run.grid import Options
     from nsl_bench.sandbox.limits import Limits
 
 __all__ = [

@@ -4,8 +4,6 @@ import signal
 
 from nsl_bench.core.interrupts import end_at_once
 
-__all__ = ["main"]
-
 
 def main() -> None:
     """Run the program; Ctrl-C during its first imports ends it without a traceback, too."""

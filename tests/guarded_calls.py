@@ -14,7 +14,7 @@ import numpy as np
 from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
 from nsl_bench.logic.guarded.worker import inside, stage, tell
-from nsl_bench.testing.toy import Patches
+from nsl_bench.run.mock_tasks import Patches
 
 _create = registry.create
 

@@ -84,9 +84,7 @@ def test_only_the_publishing_job_can_publish() -> None:
 
 
 @pytest.mark.parametrize(
-    "path",
-    [*(ROOT / ".github").rglob("*.yml"), ROOT / ".pre-commit-config.yaml"],
-    ids=lambda path: path.name,
+    "path", [*(ROOT / ".github").rglob("*.yml"), ROOT / ".pre-commit-config.yaml"], ids=lambda path: path.name
 )
 def test_forms_are_yaml(path: Path) -> None:
     assert isinstance(parsed(path), dict)

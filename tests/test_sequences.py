@@ -98,11 +98,7 @@ def test_metrics_of_sequences() -> None:
     predicted = split.labels.copy()
     predicted[0] = 1
     answers = Answers(
-        split.labels.astype(np.int64),
-        predicted,
-        ("a", "b"),
-        steps=split.steps,
-        images=np.full(8, 2),
+        split.labels.astype(np.int64), predicted, ("a", "b"), steps=split.steps, images=np.full(8, 2)
     )
     found = compute(METRICS, answers)
     assert found["framework_accuracy"] == 7 / 8 and found["sequence_accuracy"] == 3 / 4

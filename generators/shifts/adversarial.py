@@ -13,8 +13,6 @@ from nsl_bench.core.types import PoolPart
 
 from ..sources.cards.names import ADVERSARIAL
 
-__all__ = ["Adversarial"]
-
 
 class Adversarial(Shift):
     """A deck's cards on a background of scattered other cards (FFNSL paper: major shift)."""

@@ -13,8 +13,6 @@ from nsl_bench.core.shift import PixelShift
 
 from ..keyed_random import scattered
 
-__all__ = ["Augment", "Drawn"]
-
 Numbers = npt.NDArray[np.float64]
 
 

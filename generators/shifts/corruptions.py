@@ -16,24 +16,6 @@ from nsl_bench.core.source import ImageSource
 from .hue import check_colours
 from .imagenet_c import CORRUPTIONS, Chance
 
-__all__ = [
-    "CORRUPTIONS",
-    "Corruption",
-    "brightness",
-    "contrast",
-    "defocus_blur",
-    "elastic_transform",
-    "fog",
-    "gaussian_noise",
-    "impulse_noise",
-    "jpeg_compression",
-    "motion_blur",
-    "pixelate",
-    "saturate",
-    "shot_noise",
-    "zoom_blur",
-]
-
 
 class Corruption(PixelShift):
     """A corruption with a severity from 1 (slight) to 5."""

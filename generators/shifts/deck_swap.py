@@ -13,8 +13,6 @@ from nsl_bench.core.types import PoolPart
 
 from ..sources.cards.names import ADVERSARIAL
 
-__all__ = ["DeckSwap"]
-
 
 def _decks(source: ImageSource) -> list[str]:
     return [variant for variant in source.variants if not variant.startswith(ADVERSARIAL)]

@@ -15,8 +15,6 @@ from nsl_bench.core.options import REQUIRED, option
 from nsl_bench.core.shift import PixelShift
 from nsl_bench.core.source import ImageSource
 
-__all__ = ["GaussianBlur"]
-
 
 class GaussianBlur(PixelShift):
     """A Gaussian blur of every image, with mirrored edges."""
@@ -39,9 +37,7 @@ class GaussianBlur(PixelShift):
         words="an odd number between 3 and 255",
     )
     sigma: float | None = option(
-        None,
-        "standard deviation in pixels; by default as in torchvision, 0.15 kernel + 0.35",
-        above=0,
+        None, "standard deviation in pixels; by default as in torchvision, 0.15 kernel + 0.35", above=0
     )
 
     def __post_init__(self) -> None:

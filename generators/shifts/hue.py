@@ -17,8 +17,6 @@ from nsl_bench.core.source import ImageSource
 
 from ..notices import say
 
-__all__ = ["Hue", "check_colours"]
-
 
 class Hue(PixelShift):
     """A rotation of every pixel's hue on the colour wheel; grey stays grey."""

@@ -22,8 +22,6 @@ from nsl_bench.core.seeding import stable_hash
 
 from ..keyed_random import uniforms
 
-__all__ = ["CORRUPTIONS", "Chance", "Image"]
-
 Image = npt.NDArray[np.uint8]
 """uint8 [height, width, channels]."""
 

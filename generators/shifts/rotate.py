@@ -8,8 +8,6 @@ import numpy.typing as npt
 from nsl_bench.core.options import REQUIRED, option
 from nsl_bench.core.shift import PixelShift
 
-__all__ = ["Rotate"]
-
 _CHUNK = 64
 
 

@@ -15,8 +15,6 @@ from nsl_bench.core.types import PoolPart
 from ..keyed_random import permutation
 from ..notices import say
 
-__all__ = ["ENDINGS", "Layout", "by_folders", "class_roots", "classes_in", "divide", "hidden", "subfolders"]
-
 ENDINGS = ".jpg, .jpeg, .png, .ppm, .bmp, .pgm, .tif, .tiff, .webp"
 """How files of images end, in small or capital letters; torchvision's list."""
 

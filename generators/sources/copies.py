@@ -25,8 +25,6 @@ from nsl_bench.core import cache
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.pictures import in_bytes, opaque, opened, upright
 
-__all__ = ["Copies", "content", "find_copies"]
-
 _VERSION = 1
 """Of what is found; other ones are not taken from the cache."""
 

@@ -29,8 +29,6 @@ from nsl_bench.core.types import ConceptSpace, PoolPart
 from ..keyed_random import permutation
 from .class_folders import subfolders
 
-__all__ = ["Mnist", "SklearnDigits", "divide", "idx_file", "read_glyphs", "scale_up", "sklearn_digits"]
-
 _DIGITS = ConceptSpace("digit", tuple("0123456789"))
 
 _SIDE = 28

@@ -21,8 +21,6 @@ from nsl_bench.core.types import ConceptSpace, PoolPart
 
 from ..keyed_random import Dice
 
-__all__ = ["DrawnPool", "part_sizes"]
-
 _KEPT_BYTES = 2**27
 """How much of the examples' pictures is kept: learners ask for the same ones again and again."""
 

@@ -30,8 +30,6 @@ from nsl_bench.core.types import ConceptSpace, PoolPart
 from ..notices import say
 from .copies import content, find_copies
 
-__all__ = ["FolderPool", "Grey"]
-
 Grey = Literal["refuse", "convert"]
 """What becomes of a picture without colours: an error, or a picture in shades of grey."""
 

@@ -10,8 +10,6 @@ from nsl_bench.core.types import PoolPart
 
 from .digits import Digits, Mnist, divide
 
-__all__ = ["MnistTrain"]
-
 _NETWORK_SHARE = 10
 
 

@@ -13,8 +13,6 @@ import numpy.typing as npt
 
 from ..keyed_random import Dice
 
-__all__ = ["Mask", "Picture", "Points", "blotches", "finish", "lay", "lines", "mask_of", "moved", "soften"]
-
 Picture = npt.NDArray[np.float32]
 """float32 [height, width, 3], 0 to 255."""
 

@@ -18,8 +18,6 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.core.options import option
 from nsl_bench.core.types import ConceptSpace, LabelSpace, Part, Split
 
-__all__ = ["DIGITS", "Addition", "sums"]
-
 DIGITS = ConceptSpace("digit", tuple("0123456789"))
 
 _DEFAULT, _FEWEST, _MOST = 3, 2, 50

@@ -22,8 +22,6 @@ from nsl_bench.core.types import BLANK, ConceptSpace, LabelSpace, Part, Split
 
 from ..sources.leaves.names import BACKGROUND, CROP_SPACE, CROPS, DISEASE_OF, DISEASES, SPECIES, SPECIES_OF
 
-__all__ = ["CropYield"]
-
 _CROPS_A_LOCATION = 2
 
 _SHARE_OF_SITES = 0.55

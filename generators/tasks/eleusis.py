@@ -20,8 +20,6 @@ from nsl_bench.core.types import LabelSpace, Part, Split
 
 from ..sources.symbols.names import SUITS, colour_of, rank_of, symbols
 
-__all__ = ["CONCEPTS", "FACES", "Eleusis"]
-
 VIOLATED, FULFILLED = 0, 1
 
 FACES = 4

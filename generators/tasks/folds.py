@@ -5,8 +5,6 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["stratified_folds"]
-
 
 def stratified_folds(
     labels: npt.NDArray[np.integer], n_folds: int, rng: np.random.Generator

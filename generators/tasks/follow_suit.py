@@ -18,8 +18,6 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.core.options import option
 from nsl_bench.core.types import BLANK, ConceptSpace, LabelSpace, Part, Split
 
-__all__ = ["CARDS", "RANKS", "RANK_VALUES", "SUITS", "FollowSuit"]
-
 SUITS = ("h", "s", "d", "c")
 RANKS = ("a", "2", "3", "4", "5", "6", "7", "8", "9", "10", "j", "q", "k")
 RANK_VALUES = {"a": 14, "j": 11, "q": 12, "k": 13, **{str(v): v for v in range(2, 11)}}

@@ -20,8 +20,6 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.core.options import option
 from nsl_bench.core.types import BLANK, ConceptSpace, FewLabels, LabelSpace, Part, Split
 
-__all__ = ["MOVES", "PEGS", "Hanoi", "compared", "optimal_moves"]
-
 PEGS = 3
 
 MOVES = tuple(itertools.permutations(range(PEGS), 2))
@@ -94,11 +92,7 @@ def optimal_moves(disks: int, start: int = 0, goal: int = 2) -> list[tuple[int, 
     if not disks:
         return []
     other = PEGS - start - goal
-    return [
-        *optimal_moves(disks - 1, start, other),
-        (start, goal),
-        *optimal_moves(disks - 1, other, goal),
-    ]
+    return [*optimal_moves(disks - 1, start, other), (start, goal), *optimal_moves(disks - 1, other, goal)]
 
 
 def compared(sizes: npt.NDArray[np.int16]) -> FewLabels:

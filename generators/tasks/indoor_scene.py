@@ -17,8 +17,6 @@ from nsl_bench.core.types import ConceptSpace, LabelSpace, Part, Split
 
 from ..sources.rooms.names import SCENE_SPACE, SCENES, SUPER_CLASS_OF, SUPER_CLASSES
 
-__all__ = ["IndoorScene"]
-
 _TRAIN_A_SCENE, _TEST_A_SCENE = 80, 20
 """Pictures of each scene in MIT Indoor 67's lists."""
 

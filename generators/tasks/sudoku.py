@@ -21,8 +21,6 @@ from nsl_bench.core.types import BLANK, ConceptSpace, LabelSpace, Part, Split
 
 from .follow_suit import read_csv
 
-__all__ = ["Sudoku", "digits"]
-
 Knowledge = Literal["grid", "reduced"]
 
 VALID, INVALID = 0, 1

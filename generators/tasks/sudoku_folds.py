@@ -21,8 +21,6 @@ from nsl_bench.core.types import Part, Split
 from .folds import stratified_folds
 from .sudoku import Knowledge, Sudoku
 
-__all__ = ["FoldedSudoku", "sudoku_4x4", "sudoku_9x9"]
-
 _MOST_FOLDS = 20
 _USUAL_GRIDS = 400
 

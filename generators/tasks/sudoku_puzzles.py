@@ -16,8 +16,6 @@ import numpy.typing as npt
 
 from nsl_bench.core.compiling import numba as nb
 
-__all__ = ["count_solutions", "make_puzzles", "violate"]
-
 Grids = npt.NDArray[np.int8]
 Array = npt.NDArray[Any]
 
@@ -85,13 +83,7 @@ def _full_grid(state: Array, n: int, block_rows: int, block_columns: int) -> Arr
 
 @nb.njit(cache=True, nogil=True)
 def _solutions(
-    grid: Array,
-    n: int,
-    block_rows: int,
-    block_columns: int,
-    limit: int,
-    state: Array,
-    solution: Array,
+    grid: Array, n: int, block_rows: int, block_columns: int, limit: int, state: Array, solution: Array
 ) -> int:
     """The number of solutions, at most `limit`; the first one found is left in `solution`.
 
@@ -210,14 +202,7 @@ def _twin(cell: int, n: int, symmetry: int) -> int:
 
 
 @nb.njit(cache=True, nogil=True)
-def _puzzles(
-    seeds: Array,
-    n: int,
-    block_rows: int,
-    block_columns: int,
-    least: int,
-    out: Array,
-) -> None:
+def _puzzles(seeds: Array, n: int, block_rows: int, block_columns: int, least: int, out: Array) -> None:
     cells = n * n
     still = np.zeros(1, np.uint64)
     scratch = np.empty(cells, np.int8)
@@ -252,13 +237,7 @@ def _puzzles(
 
 @nb.njit(cache=True, nogil=True)
 def _violations(
-    seeds: Array,
-    grids: Array,
-    n: int,
-    block_rows: int,
-    block_columns: int,
-    kinds: Array,
-    done: Array,
+    seeds: Array, grids: Array, n: int, block_rows: int, block_columns: int, kinds: Array, done: Array
 ) -> None:
     cells = n * n
     options = np.empty((cells * n, 2), np.int64)

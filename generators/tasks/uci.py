@@ -27,8 +27,6 @@ from nsl_bench.core.types import BLANK, ConceptSpace, LabelSpace, Part, Split
 from .uci_bits import make_bits
 from .uci_sets import load_table
 
-__all__ = ["FOLDS", "Uci"]
-
 FOLDS = 10
 
 _BINS = (2, 4)

@@ -15,8 +15,6 @@ import numpy.typing as npt
 
 from .uci_sets import Table
 
-__all__ = ["Bits", "cut_points", "make_bits"]
-
 
 @dataclass(frozen=True)
 class Bits:

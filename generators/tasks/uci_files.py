@@ -12,8 +12,6 @@ from pathlib import Path
 from nsl_bench.core import files
 from nsl_bench.core.errors import UserError
 
-__all__ = ["ENDINGS", "Raw", "read_arff", "read_rows", "text_of"]
-
 ENDINGS = (".arff", ".csv", ".data", ".tsv", ".txt")
 """How the files of tables end."""
 

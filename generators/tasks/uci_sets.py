@@ -26,8 +26,6 @@ from ..notices import say
 from ..sources.class_folders import subfolders
 from .uci_files import ENDINGS, Raw, read_arff, read_rows, text_of
 
-__all__ = ["FOLDER_VARIABLE", "SETS", "Table", "UciSet", "load_table"]
-
 FOLDER_VARIABLE = "NSL_BENCH_UCI"
 """Environment variable that names the folder of files."""
 

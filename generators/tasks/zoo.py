@@ -21,8 +21,6 @@ from nsl_bench.core.types import BLANK, ConceptSpace, LabelSpace, Part, Split
 from .folds import stratified_folds
 from .zoo_table import CLASSES, RANGES, animals
 
-__all__ = ["FOLDS", "PAPER_FEATURES", "Zoo"]
-
 FOLDS = 5
 
 PAPER_FEATURES = ("hair", "feathers", "eggs", "milk", "aquatic", "predator", "fins", "legs", "tail")

@@ -15,8 +15,6 @@ from types import MappingProxyType
 
 from nsl_bench.core.errors import UserError
 
-__all__ = ["ANIMALS", "CLASSES", "RANGES", "TABLE", "Animal", "animals", "read_animals"]
-
 TABLE = Path(__file__).with_name("zoo.csv")
 
 ANIMALS = 101

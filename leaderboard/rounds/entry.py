@@ -11,7 +11,7 @@ import numpy as np
 
 from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError, unknown
-from nsl_bench.core.types import Track
+from nsl_bench.core.tracks import Track
 from nsl_bench.learners import task_folders
 from nsl_bench.learners.base import About, InvalidOutput
 from nsl_bench.learners.command import command_of, is_command
@@ -28,8 +28,6 @@ from ..packing import row_of
 from ..submission import Manifest, manifest_of, save
 from .model import Place, Round, SealedContest, place_data_seed, read_file
 from .package import ROUND_FILE, folder_digests, jobs_at, places_of
-
-__all__ = ["Learner", "enter", "run_learner"]
 
 _ANSWERS = "predictions.parquet"
 

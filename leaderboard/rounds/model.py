@@ -35,29 +35,6 @@ from nsl_bench.sandbox.sealing import DataSeed, commitment_of
 from ..contests import Cell, Contest
 from ..submission import Manifest
 
-__all__ = [
-    "DIGEST",
-    "DIGEST_OR_NONE",
-    "By",
-    "Grid",
-    "Place",
-    "Round",
-    "SealedContest",
-    "Taken",
-    "empty_round",
-    "folder_of",
-    "is_name",
-    "joined",
-    "manifest_digest",
-    "place_data_seed",
-    "place_seed",
-    "read_file",
-    "read_round",
-    "read_rounds",
-    "to_json",
-    "write_round",
-]
-
 SCHEMA = 1
 """Version of the form."""
 
@@ -77,8 +54,7 @@ DIGEST_OR_NONE = Annotated[
     str, Is("64 hexadecimal digits, or empty", test=re.compile(r"(?:[0-9a-f]{64})?").fullmatch)
 ]
 _SECRET = Annotated[
-    str,
-    Is("empty, or 32 to 256 letters and digits", test=re.compile(r"|[!-~]{32,256}").fullmatch),
+    str, Is("empty, or 32 to 256 letters and digits", test=re.compile(r"|[!-~]{32,256}").fullmatch)
 ]
 _DAY = re.compile(r"|\d{4}-\d\d-\d\d")
 _DATE = Annotated[str, Is("a date such as 2026-11-22, or empty", test=_DAY.fullmatch)]

@@ -20,7 +20,8 @@ from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.shift import Shift
 from nsl_bench.core.source import ImageSource
-from nsl_bench.core.types import BLANK, Split, Track
+from nsl_bench.core.tracks import Track
+from nsl_bench.core.types import BLANK, Split
 from nsl_bench.data.content import canonical_row, image_digest, pixels
 from nsl_bench.data.rows import SEQUENCE_COLUMNS, known_columns
 from nsl_bench.data.splits import make_source
@@ -34,18 +35,6 @@ from nsl_bench.sandbox.sealing import DataSeed
 
 from ..contests import Cell, Contest
 from .model import Grid, Place, Round, place_seed
-
-__all__ = [
-    "ROUND_FILE",
-    "folder_digest",
-    "folder_digests",
-    "identity_here",
-    "jobs_at",
-    "made_again",
-    "part_digest",
-    "places_of",
-    "write_contest",
-]
 
 ROUND_FILE = "round.json"
 """The round's public file, as it lies in what entrants get."""
@@ -215,9 +204,7 @@ def folder_digest(path: Path) -> str:
 
 
 def _digest(
-    labels: Sequence[str] | None,
-    columns: Mapping[str, Sequence[Any]],
-    images: Iterable[Iterable[str | None]],
+    labels: Sequence[str] | None, columns: Mapping[str, Sequence[Any]], images: Iterable[Iterable[str | None]]
 ) -> str:
     total = hashlib.sha256()
     for i, slots in enumerate(images):

@@ -12,8 +12,6 @@ from nsl_bench.core.declared import Is, Open, parse_json, read_json
 
 from .model import DIGEST_OR_NONE, Round, Taken, is_name, read_file
 
-__all__ = ["Receipt", "differences", "read_receipt"]
-
 
 @dataclass(frozen=True)
 class Receipt(Open):

@@ -19,24 +19,9 @@ from ..safe_files import Limits
 from ..score_report import SCORES, ScoreReport, numbers_in, write_scores
 from ..scoring import score
 from ..submission import MANIFEST
-from .model import (
-    Grid,
-    Place,
-    Round,
-    SealedContest,
-    Taken,
-    place_data_seed,
-    write_round,
-)
-from .package import (
-    ROUND_FILE,
-    folder_digests,
-    identity_here,
-    made_again,
-)
+from .model import Grid, Place, Round, SealedContest, Taken, place_data_seed, write_round
+from .package import ROUND_FILE, folder_digests, identity_here, made_again
 from .receipt import differences, read_receipt
-
-__all__ = ["Finding", "check_chain", "check_package", "check_receipt", "reveal", "verify"]
 
 _TOLERANCE = 1e-9
 _Heard = Callable[[str], None]

@@ -17,19 +17,8 @@ from nsl_bench.run.bench import Bench
 from nsl_bench.sandbox.sealing import DataSeed
 
 from ..contests import Contest
-from .model import (
-    Round,
-    empty_round,
-    folder_of,
-    is_name,
-    joined,
-    read_rounds,
-    to_json,
-    write_round,
-)
+from .model import Round, empty_round, folder_of, is_name, joined, read_rounds, to_json, write_round
 from .package import ROUND_FILE, write_contest
-
-__all__ = ["Files", "chosen", "seal"]
 
 _LONGEST = 50
 

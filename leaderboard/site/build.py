@@ -38,8 +38,6 @@ from .rundata import write_runs, write_test
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-__all__ = ["build_site"]
-
 _HERE = Path(__file__).parent
 _MOST_LINES = 8
 _MOST_BARS = _MOST_DOTS = 24
@@ -118,10 +116,7 @@ def _environment() -> Environment:
     )
     environment.filters["number"] = _number
     environment.globals.update(
-        metrics=METRICS,
-        areas=AREAS,
-        version=__version__,
-        tables=tuple(takeaway.FORMS),
+        metrics=METRICS, areas=AREAS, version=__version__, tables=tuple(takeaway.FORMS)
     )
     return environment
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-__all__ = ["Curve", "Front", "draw_critical_differences", "write_charts"]
-
 _METADATA: dict[str, dict[str, None] | None] = {
     "png": None,
     "svg": {"Date": None},

@@ -18,8 +18,6 @@ from nsl_bench.report.gallery import sheet
 
 from ..contests import Contest
 
-__all__ = ["Picture", "write_pictures"]
-
 _IMAGES, _WIDEST = 8, 560
 _BLANK = 160
 """The grey between images, and of slots without one."""

@@ -17,8 +17,6 @@ from ..contests import Cell, Contest
 from ..entries import NAMES, Area, Entry
 from ..score_report import Spread
 
-__all__ = ["ContestOfLearner", "Hypotheses", "OverviewRow", "Point", "learner_page", "overview_rows"]
-
 _RULES = 8
 _CHARACTERS = {"asp": 400, "tree": 200}
 """Rules of a hypothesis shown on a learner's page, and their length; the run's page has them all."""
@@ -195,10 +193,7 @@ def learner_page(
 
 
 def _points(
-    entry: Entry,
-    contest: Contest,
-    records: Sequence[tuple[Cell, dict[str, Any]]],
-    metrics: Sequence[str],
+    entry: Entry, contest: Contest, records: Sequence[tuple[Cell, dict[str, Any]]], metrics: Sequence[str]
 ) -> Iterator[Point]:
     place = {cell: k for k, cell in enumerate(contest.cells_of(entry.track))}
     values, failed = entry.values[contest.name], entry.failed[contest.name]

@@ -24,8 +24,6 @@ from ..contests import Contest
 from ..predictions import LETTERS, read_accepted
 from ..submission import PREDICTIONS
 
-__all__ = ["script", "test_labels", "write_runs", "write_test"]
-
 _SHOWN = 400
 """Characters of a test example's description."""
 

@@ -14,8 +14,6 @@ from nsl_bench.report.tables import DEFAULT_METRICS, as_text, cell, render, summ
 from ..board import Board
 from ..contests import Contest
 
-__all__ = ["FORMS", "bibtex", "write_areas", "write_tables"]
-
 FORMS = {"md": "markdown", "csv": "csv", "tex": "latex"}
 """Endings of a table's files, and their forms."""
 

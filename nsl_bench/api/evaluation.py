@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from nsl_bench.run.job import Job
     from nsl_bench.run.record import Record
 
-__all__ = ["Evaluation", "Options", "evaluate"]
-
 
 class Evaluation:
     """A set of runs and the results folder that they go to.

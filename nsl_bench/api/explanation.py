@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from nsl_bench.run.record import Record
     from nsl_bench.sandbox.sealing import DataSeed
 
-__all__ = ["Explanation", "RuleAnswer", "Seen", "StoredAnswer", "explain"]
-
 _LIKELY = 0.01
 _EVALUATIONS = {"framework": "from the images", "hypothesis": "from the true concepts"}
 
@@ -264,10 +262,7 @@ def explain(
     else:
         # Data are made alike by every protocol.
         job = replace(
-            record.job,
-            network=record.job.network or network,
-            track="pretrained",
-            protocol=PROTOCOL,
+            record.job, network=record.job.network or network, track="pretrained", protocol=PROTOCOL
         )
     result = _find(example, Materials("auto", 1).resolve(job, data_seed))
     whose, texts = _rules_of(rules, record)

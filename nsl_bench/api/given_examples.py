@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from nsl_bench.perception.network import Network
 
-__all__ = ["Examples", "from_folder", "from_table", "metadata_of"]
-
 _SUFFIXES = (".png", ".jpg", ".jpeg", ".bmp", ".webp", ".gif", ".tif", ".tiff")
 MOST_STEPS = 1000
 """Steps that a sequence may have."""

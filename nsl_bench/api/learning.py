@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from nsl_bench.logic.las.language_bias import Dialect
     from nsl_bench.logic.las.task import LasTask, Progress, Solution
 
-__all__ = ["learn"]
-
 _STATEMENT = re.compile(r"#\s*\w+|~|:-|\.\s*$")
 
 

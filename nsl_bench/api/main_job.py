@@ -7,13 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from nsl_bench.api.evaluation import Evaluation, Options
+from nsl_bench.api.evaluation import Evaluation
 from nsl_bench.api.results import Results
 from nsl_bench.core.errors import UserError
-from nsl_bench.run.grid import Grid
+from nsl_bench.run.grid import Grid, Options
 from nsl_bench.run.record import Record
-
-__all__ = ["GRIDS", "MainJob", "run_main_job"]
 
 _SHARES = (0.0, 50.0, 90.0)
 _EVERY = 10

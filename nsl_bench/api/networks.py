@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from nsl_bench.core.source import ImageSource
     from nsl_bench.perception.network import Network
 
-__all__ = ["Training", "train_network"]
-
 
 @dataclass(frozen=True)
 class Training:

@@ -16,8 +16,6 @@ from nsl_bench.core.errors import UserError, unknown
 from nsl_bench.core.metrics import METRICS, Metric
 from nsl_bench.run.sweep import EXECUTORS
 
-__all__ = ["KINDS", "PartInfo", "PartOption", "list_parts", "part_info"]
-
 _Kind = registry.Kind | Literal["executor", "metric"]
 
 KINDS: Mapping[str, _Kind] = {

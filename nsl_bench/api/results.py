@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from nsl_bench.run.record import Record
 
-__all__ = ["Results", "compare", "results"]
-
 Format = Literal["markdown", "csv", "latex", "html"]
 PictureFormat = Literal["png", "svg", "pdf"]
 

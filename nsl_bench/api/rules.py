@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from nsl_bench.api.given_examples import Examples
     from nsl_bench.logic.inference.query import Answer
 
-__all__ = ["Prediction", "how_good", "predict"]
-
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
@@ -144,7 +142,8 @@ def predict(
     from nsl_bench.core.budget import MEBIBYTE
     from nsl_bench.learners.queries import engine_of, facts_so_far, query_of, seen_so_far
     from nsl_bench.logic.asp.text import read_text
-    from nsl_bench.logic.guarded.call import Allowance, guarded, prepare
+    from nsl_bench.logic.guarded.call import guarded, prepare
+    from nsl_bench.logic.guarded.child import Allowance
     from nsl_bench.logic.guarded.rules import UNDERIVABLE, inferred
 
     prepare()

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from nsl_bench.core import registry
 from nsl_bench.core.benchmark import Benchmark
 
-__all__ = ["TaskInfo", "list_tasks", "task_info"]
-
 
 @dataclass(frozen=True)
 class TaskInfo:

@@ -9,8 +9,6 @@ import click
 
 from nsl_bench.cli.declared import FOLDER, WHOLE, declared
 
-__all__ = ["command"]
-
 
 @declared(examples=["nsl-bench bench --out results/bench", "nsl-bench bench --repeats 1 --out results/bench"])
 def command(

@@ -15,22 +15,6 @@ import click
 from nsl_bench.core.errors import UserError, did_you_mean
 from nsl_bench.core.tracks import Track
 
-__all__ = [
-    "BOARD",
-    "DEVICE",
-    "FILE",
-    "FOLDER",
-    "JOBS",
-    "SUBMISSIONS",
-    "Choice",
-    "Progress",
-    "about_options",
-    "line",
-    "out_option",
-    "seconds",
-    "writing",
-]
-
 FILE = click.Path(dir_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
 

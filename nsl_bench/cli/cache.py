@@ -10,8 +10,6 @@ from nsl_bench.cli.declared import declared
 from nsl_bench.core import cache
 from nsl_bench.core.errors import UserError, unknown
 
-__all__ = ["command"]
-
 
 @declared(
     name="cache", examples=["nsl-bench cache", "nsl-bench cache clear", "nsl-bench cache clear datasets"]

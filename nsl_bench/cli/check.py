@@ -11,8 +11,6 @@ from nsl_bench.cli.declared import declared
 from nsl_bench.cli.running import limit_options_within, limits_of
 from nsl_bench.core.errors import UserError
 
-__all__ = ["command"]
-
 _SECONDS = 60.0
 """Default time limit: a learner that hangs is to be found out soon."""
 

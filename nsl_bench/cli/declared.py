@@ -16,8 +16,6 @@ import click
 
 from nsl_bench.cli import Command
 
-__all__ = ["FILE", "FOLDER", "OLD_FILE", "OLD_FOLDER", "WHOLE", "declared", "options_of"]
-
 FILE = click.Path(dir_okay=False, path_type=Path)
 FOLDER = click.Path(file_okay=False, path_type=Path)
 OLD_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)

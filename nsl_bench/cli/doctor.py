@@ -15,8 +15,6 @@ from nsl_bench.cli.declared import declared
 from nsl_bench.core import cache, registry
 from nsl_bench.core.errors import UserError
 
-__all__ = ["command"]
-
 _OTHER_PACKAGES = ("datasets", "matplotlib", "pandas", "pyarrow", "safetensors")
 """Packages besides those that results depend on."""
 

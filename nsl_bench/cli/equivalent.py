@@ -10,8 +10,6 @@ import click
 from nsl_bench.cli.declared import declared
 from nsl_bench.core.errors import UserError
 
-__all__ = ["command"]
-
 _GRACE = 5.0
 """Seconds beyond the time limit after which a comparison that does not heed it is ended."""
 
@@ -50,7 +48,8 @@ def command(
     error if neither hypothesis can derive a compared atom, or if no input is possible.
     """
     from nsl_bench.logic.asp.text import read_text
-    from nsl_bench.logic.guarded.call import Allowance, guarded
+    from nsl_bench.logic.guarded.call import guarded
+    from nsl_bench.logic.guarded.child import Allowance
 
     if task is not None and benchmark is not None:
         raise UserError(

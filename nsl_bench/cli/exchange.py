@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from nsl_bench.learners.folder_formats import Format
     from nsl_bench.sandbox.sealing import DataSeed
 
-__all__ = ["export", "score"]
-
 
 @declared(
     examples=[

@@ -11,8 +11,6 @@ from nsl_bench.api.explanation import explain
 from nsl_bench.cli.declared import WHOLE, declared, options_of
 from nsl_bench.cli.grid import data_seed_option
 
-__all__ = ["command"]
-
 
 @declared(
     examples=[
@@ -30,10 +28,7 @@ __all__ = ["command"]
 )
 @data_seed_option
 def command(
-    example: str,
-    *,
-    out: Annotated[Path | None, "Also save the images to this file."] = None,
-    **options: Any,
+    example: str, *, out: Annotated[Path | None, "Also save the images to this file."] = None, **options: Any
 ) -> None:
     """Explain EXAMPLE (train-0, test-17 ...): its images, concepts, rules that fire, and label probabilities.
 

@@ -11,8 +11,6 @@ from nsl_bench.cli.declared import OLD_FILE, OLD_FOLDER, WHOLE, declared
 from nsl_bench.cli.grid import percentages
 from nsl_bench.core.errors import Interrupted, UserError
 
-__all__ = ["command"]
-
 
 @declared(
     examples=[

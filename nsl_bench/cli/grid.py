@@ -15,8 +15,6 @@ from nsl_bench.run.grid import Grid
 if TYPE_CHECKING:
     from nsl_bench.sandbox.sealing import DataSeed
 
-__all__ = ["data_seed_option", "grid_options", "grids_of", "percentages", "whole_numbers"]
-
 
 def percentages(ctx: click.Context, parameter: click.Parameter, text: str | None) -> tuple[float, ...]:
     """Parse ``0,50,90`` or ``0-100/10`` (from, to, step) into numbers."""

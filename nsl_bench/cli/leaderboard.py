@@ -23,8 +23,6 @@ from nsl_bench.cli.board_options import (
 )
 from nsl_bench.cli.rounds import enter, rerun, reveal, run_entry, seal, verify_round
 
-__all__ = ["leaderboard", "score_submission", "submit"]
-
 
 @click.command(
     cls=Command,

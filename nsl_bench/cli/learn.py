@@ -16,8 +16,6 @@ from nsl_bench.core.errors import UserError
 if TYPE_CHECKING:
     from nsl_bench.logic.guarded.learning import Learned
 
-__all__ = ["command"]
-
 _DIALECTS = {"ilasp": "ILASP's", "fastlas": "FastLAS's"}
 
 

@@ -12,8 +12,6 @@ from nsl_bench.cli.declared import declared
 if TYPE_CHECKING:
     from nsl_bench.api.parts import PartInfo
 
-__all__ = ["command"]
-
 _WIDTH = 100
 
 

@@ -9,8 +9,6 @@ import click
 
 from nsl_bench.cli.declared import FOLDER, WHOLE, declared
 
-__all__ = ["command"]
-
 
 @declared(
     examples=[

@@ -9,8 +9,6 @@ import click
 from nsl_bench.cli.declared import declared
 from nsl_bench.cli.grid import grid_options, grids_of
 
-__all__ = ["command"]
-
 
 @declared(
     examples=[

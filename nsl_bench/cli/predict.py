@@ -12,8 +12,6 @@ from nsl_bench.api.rules import predict
 from nsl_bench.cli.declared import WHOLE, declared, options_of
 from nsl_bench.core.errors import UserError
 
-__all__ = ["command"]
-
 
 def _pairs(ctx: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str, str]:
     result: dict[str, str] = {}

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
     from nsl_bench.api.results import Format, Results
 
-__all__ = ["command"]
-
 _FILTERS = ("benchmark", "test_task", "learner", "network", "track", "shift", "size", "source")
 
 

@@ -10,8 +10,6 @@ import click
 from nsl_bench.cli import Command
 from nsl_bench.cli.board_options import DEVICE, FOLDER, JOBS, Choice, out_option
 
-__all__ = ["command"]
-
 
 @click.command(
     cls=Command,

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from nsl_bench.leaderboard.rounds.model import Round
     from nsl_bench.sandbox.sealing import DataSeed
 
-__all__ = ["enter", "rerun", "reveal", "run_entry", "seal", "verify_round"]
-
 _CONTEST = click.option(
     "--contest", "names", multiple=True, help="Contest of the board. Repeatable. Default: all."
 )

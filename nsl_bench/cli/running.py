@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from nsl_bench.run.record import Record
     from nsl_bench.sandbox.limits import Limits
 
-__all__ = ["command", "limit_options", "limit_options_within", "limits_of", "say"]
-
 
 def _limits(
     *,

@@ -10,8 +10,6 @@ import click
 from nsl_bench.cli.declared import FILE, WHOLE, declared
 from nsl_bench.core.errors import UserError
 
-__all__ = ["command"]
-
 
 @declared(
     examples=[

@@ -10,8 +10,6 @@ import click
 from nsl_bench.cli.declared import declared
 from nsl_bench.core.errors import UserError
 
-__all__ = ["command"]
-
 
 @declared(examples=["nsl-bench store compact results/", "nsl-bench store schema > record.schema.json"])
 def command(action: Annotated[str, click.Choice(["compact", "schema"])], results: Path | None = None) -> None:

@@ -9,8 +9,6 @@ import click
 from nsl_bench.api.networks import train_network
 from nsl_bench.cli.declared import FILE, WHOLE, declared, options_of
 
-__all__ = ["command"]
-
 
 @declared(
     examples=[

@@ -8,8 +8,6 @@ import click
 
 from nsl_bench.cli.declared import declared
 
-__all__ = ["command"]
-
 
 @declared(examples=["nsl-bench verify tricks/"])
 def command(folder: Path) -> None:

@@ -20,8 +20,6 @@ from nsl_bench.core.errors import NotApplicable, UserError, unknown
 from nsl_bench.core.options import HasOptions
 from nsl_bench.core.types import BLANK, ConceptSpace, FewLabels, LabelSpace, Part, Split
 
-__all__ = ["Benchmark", "Family", "Layout"]
-
 _FEW_EACH = 10
 """Labelled images of each concept that learners of the track ``few_labels`` start from."""
 

@@ -15,8 +15,6 @@ from typing import Any, TypeVar
 
 from nsl_bench.core.processes.memory import resident
 
-__all__ = ["MEBIBYTE", "Abandoned", "Budget", "Expired", "Undecided", "abandonable", "heeding_interrupts"]
-
 _SHARE = 0.5
 _POLL = 0.05
 

@@ -21,8 +21,6 @@ from typing import Any
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.folders import remove, size_of
 
-__all__ = ["VARIABLE", "clear", "content_key", "contents", "folder", "key", "lock", "replacing"]
-
 VARIABLE = "NSL_BENCH_CACHE"
 """Environment variable that names the cache folder."""
 

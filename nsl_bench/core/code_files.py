@@ -15,10 +15,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from nsl_bench.core import cache, registry
+from nsl_bench.core import cache, imported, registry
 from nsl_bench.core.errors import UserError
-
-__all__ = ["code_files", "code_key", "code_roots", "comes_with_us", "modules_used", "specs_in"]
 
 
 def code_key(spec: str, kind: registry.Kind = "learner") -> str:
@@ -61,7 +59,7 @@ def code_roots(spec: str, kind: registry.Kind = "learner") -> tuple[Path, ...]:
     if found is None:
         return ()
     files, root, _ = found
-    split = registry.split_code(_parse(spec, kind).name)
+    split = imported.split_code(_parse(spec, kind).name)
     if split is not None and split[0].endswith(".py"):
         return (Path(split[0]).absolute(),)
     return (root / files[-1].relative_to(root).parts[0],)
@@ -114,7 +112,7 @@ def specs_in(spec: str, kind: registry.Kind = "learner") -> Iterator[str]:
     for value in (*parsed.args, *parsed.kwargs.values()):
         with suppress(UserError):
             name = _parse(value, kind).name
-            foreign = name.startswith(registry.ENVIRONMENT) or registry.split_code(name)
+            foreign = name.startswith(imported.ENVIRONMENT) or imported.split_code(name)
             if name in registry.names(kind) or (kind == "learner" and foreign):
                 yield from specs_in(value, kind)
 
@@ -134,7 +132,7 @@ def _place(spec: str, kind: registry.Kind) -> tuple[list[Path], Path, str | None
     if name.partition("@")[0] in registry.names(kind):
         module, installed = registry.entry_point(kind, name.partition("@")[0]).module, True
     else:
-        split = registry.split_code(name)
+        split = imported.split_code(name)
         if split is None:
             return None
         module, installed = split[0], False

@@ -6,10 +6,8 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-import numba
+import numba as numba
 from numba.core import caching
-
-__all__ = ["numba"]
 
 _DIGEST_BYTES = 32
 

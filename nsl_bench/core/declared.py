@@ -22,21 +22,6 @@ from nsl_bench.core.files import check_kind
 if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError
 
-__all__ = [
-    "Declared",
-    "Is",
-    "Open",
-    "Written",
-    "as_written",
-    "checked",
-    "from_json",
-    "json_schema",
-    "parse_json",
-    "quoted",
-    "read_json",
-    "read_toml",
-]
-
 T = TypeVar("T")
 
 _SHORT = reprlib.Repr()

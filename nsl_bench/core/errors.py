@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-__all__ = ["Interrupted", "NotApplicable", "UserError", "did_you_mean", "named", "unknown"]
-
 
 class UserError(Exception):
     """Bad input. Its text is one sentence that names what was given, what is allowed, and the fix."""

@@ -11,8 +11,6 @@ from typing import BinaryIO, cast
 
 from nsl_bench.core.errors import UserError
 
-__all__ = ["check_kind", "check_regular", "kind_of", "opened", "read", "unpacked"]
-
 _KINDS = (
     (stat.S_ISREG, "a regular file"),
     (stat.S_ISDIR, "a folder"),

@@ -17,8 +17,6 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["remove", "remove_for_sure", "size_of", "temporary"]
-
 _AFTERWARDS_SECONDS = 600.0
 """How long processes that the killed process left may still write into its temporary folder."""
 

@@ -25,8 +25,6 @@ from typing import Any, ClassVar, cast
 
 from nsl_bench.core.errors import UserError, did_you_mean
 
-__all__ = ["ENVIRONMENT", "from_code", "split_code"]
-
 ENVIRONMENT = "env:"
 """How the spec of a learner begins that has an interpreter of its own."""
 

@@ -14,17 +14,6 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-__all__ = [
-    "be_patient",
-    "end_at_once",
-    "exit_code",
-    "hear_termination",
-    "leave_to_parent",
-    "patient",
-    "starting_processes",
-    "uninterrupted",
-]
-
 _DEAF_SECONDS = 10.0
 _IMPORT_SECONDS = 5.0
 _LEFT_BEHIND = "ignore:resource_tracker:UserWarning"

@@ -27,17 +27,6 @@ from typing import Any, ClassVar, Literal, ParamSpec, TypeVar, cast
 from nsl_bench.core.declared import quoted
 from nsl_bench.core.errors import UserError, did_you_mean
 
-__all__ = [
-    "REQUIRED",
-    "HasOptions",
-    "Option",
-    "checked_arguments",
-    "choices_of",
-    "kind_of",
-    "option",
-    "options_of",
-]
-
 P = ParamSpec("P")
 R = TypeVar("R")
 

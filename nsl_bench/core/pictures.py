@@ -14,17 +14,6 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 from nsl_bench.core import cache, files
 from nsl_bench.core.errors import UserError
 
-__all__ = [
-    "MOST_PIXELS",
-    "check_ending",
-    "check_pixels",
-    "in_bytes",
-    "opaque",
-    "opened",
-    "save",
-    "upright",
-]
-
 MOST_PIXELS = 1 << 26
 """Of a picture that is read: 8,192 x 8,192, more than cameras of telephones make."""
 

@@ -34,24 +34,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from nsl_bench.core.errors import UserError, did_you_mean, named, unknown
-from nsl_bench.core.imported import ENVIRONMENT, from_code, split_code
+from nsl_bench.core.imported import ENVIRONMENT, from_code
 from nsl_bench.core.options import choices_of, kind_of, options_of
-
-__all__ = [
-    "ENVIRONMENT",
-    "KINDS",
-    "Kind",
-    "Spec",
-    "canonical",
-    "create",
-    "entry_point",
-    "factory",
-    "learner_spec",
-    "names",
-    "options",
-    "pinned",
-    "split_code",
-]
 
 Kind = Literal["benchmark", "shift", "source", "network", "learner", "rule_learner", "engine"]
 

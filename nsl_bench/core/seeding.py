@@ -6,8 +6,6 @@ import hashlib
 
 import numpy as np
 
-__all__ = ["SecretSeed", "generator", "seed_word", "stable_hash"]
-
 
 class SecretSeed(str):
     """A secret seed: what is drawn from it takes all bits of the hash, so that nobody can try all streams."""

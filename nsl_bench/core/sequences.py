@@ -13,20 +13,6 @@ import numpy.typing as npt
 
 from nsl_bench.core.errors import UserError
 
-__all__ = [
-    "all_of",
-    "alone",
-    "check_sequences",
-    "first_rows",
-    "grid",
-    "joined",
-    "mean_of",
-    "rows_of",
-    "sequences_of",
-    "take_whole",
-    "with_earlier",
-]
-
 Ints = npt.NDArray[np.int32]
 Rows = npt.NDArray[np.integer[Any]]
 

@@ -21,8 +21,6 @@ from nsl_bench.core.options import HasOptions
 from nsl_bench.core.source import ImageSource
 from nsl_bench.core.types import PoolPart
 
-__all__ = ["STANDARD", "PixelShift", "Sequence", "Shift", "named_shifts", "resolve", "short_name"]
-
 STANDARD = "standard"
 """The name of "no shift"."""
 

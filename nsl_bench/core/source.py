@@ -19,8 +19,6 @@ from nsl_bench.core.errors import UserError, unknown
 from nsl_bench.core.options import HasOptions
 from nsl_bench.core.types import ConceptSpace, PoolPart
 
-__all__ = ["ALL", "ImageSource"]
-
 ALL: Any = None
 """The default of an option `concept_space`: all concepts of which a source has images."""
 

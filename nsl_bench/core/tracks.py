@@ -4,15 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-__all__ = ["Track"]
-
 Track = Literal[
-    "symbolic",
-    "pretrained",
-    "concept_labels",
-    "few_labels",
-    "known_rules",
-    "label_only",
-    "end_to_end",
+    "symbolic", "pretrained", "concept_labels", "few_labels", "known_rules", "label_only", "end_to_end"
 ]
 """The supervision that a learner uses; results are compared inside a track."""

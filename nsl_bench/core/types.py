@@ -16,29 +16,6 @@ import numpy.typing as npt
 
 from nsl_bench.core import sequences as whole
 from nsl_bench.core.declared import Written
-from nsl_bench.core.tracks import Track
-
-__all__ = [
-    "AMBIGUOUS",
-    "BLANK",
-    "STATUSES",
-    "UNDECIDED",
-    "ConceptSpace",
-    "Example",
-    "FewLabels",
-    "Hypothesis",
-    "ImageRef",
-    "LabelSpace",
-    "Part",
-    "PoolPart",
-    "Predictions",
-    "Split",
-    "Status",
-    "Track",
-    "WeightedExample",
-    "n_of_percent",
-    "one_hot",
-]
 
 Part = Literal["train", "validation", "test"]
 """Which examples: a learner's train set, the validation set beside it, or the test set."""

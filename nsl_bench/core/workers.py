@@ -14,8 +14,6 @@ from typing import Any, TypeVar
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.interrupts import leave_to_parent, starting_processes
 
-__all__ = ["spread"]
-
 Job = TypeVar("Job")
 Result = TypeVar("Result")
 

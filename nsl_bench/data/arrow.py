@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from datasets import Dataset, Features, IterableDataset
 
-__all__ = ["COLUMNS", "About", "kept", "save", "schema", "streamed"]
-
 COLUMNS = 2
 """Version of the columns of the kept files; others are not found again."""
 
@@ -67,10 +65,7 @@ def schema(features: Features, about: About) -> pa.Schema:
 
 
 def streamed(
-    features: Features,
-    about: About,
-    rows: Callable[..., Iterator[Mapping[str, Any]]],
-    **arguments: Any,
+    features: Features, about: About, rows: Callable[..., Iterator[Mapping[str, Any]]], **arguments: Any
 ) -> IterableDataset:
     """An `IterableDataset` of rows that are made when they are asked for.
 

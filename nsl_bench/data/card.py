@@ -16,8 +16,6 @@ from nsl_bench.core.shift import STANDARD
 from nsl_bench.data.manifest import Manifest
 from nsl_bench.data.recipe import IMAGES, SYMBOLIC
 
-__all__ = ["has_true_rule", "licence_id", "write_card"]
-
 _LICENCES = (
     *("mit", "apache-2.0", "gpl-2.0", "gpl-3.0", "lgpl-3.0", "cc0-1.0", "cc-by-3.0", "cc-by-4.0"),
     *("cc-by-sa-3.0", "cc-by-sa-4.0", "cc-by-nc-4.0", "cc-by-nc-sa-4.0"),

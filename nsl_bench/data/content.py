@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from datasets import Dataset, IterableDataset
     from PIL import Image
 
-__all__ = ["canonical_row", "canonical_rows", "content_hash", "dataset_hash", "image_digest", "pixels"]
-
 DIGEST_BYTES = 16
 
 

@@ -12,8 +12,6 @@ from nsl_bench.data.card import has_true_rule
 from nsl_bench.data.manifest import Manifest
 from nsl_bench.data.recipe import IMAGES, SYMBOLIC
 
-__all__ = ["write_croissant"]
-
 _CONTEXT: dict[str, Any] = {
     "@language": "en",
     "@vocab": "https://schema.org/",
@@ -114,10 +112,7 @@ def write_croissant(manifest: Manifest, schemas: Mapping[str, Any], folder: Path
     text = {
         "@context": _CONTEXT,
         "@type": "sc:Dataset",
-        "conformsTo": [
-            "http://mlcommons.org/croissant/1.0",
-            "http://mlcommons.org/croissant/RAI/1.0",
-        ],
+        "conformsTo": ["http://mlcommons.org/croissant/1.0", "http://mlcommons.org/croissant/RAI/1.0"],
         "name": f"nsl-bench {manifest.benchmark}",
         "description": manifest.description,
         "version": manifest.version,

@@ -22,8 +22,6 @@ from nsl_bench.data.verify import metadata_types, mixed_rows
 if TYPE_CHECKING:
     from datasets import Dataset, Features, IterableDataset
 
-__all__ = ["from_folder"]
-
 
 def from_folder(
     folder: Path, part: Part, repeat: int, size: str | None, shift: str, percent: float, streaming: bool

@@ -47,8 +47,6 @@ from nsl_bench.data.rows import (
 from nsl_bench.data.shards import BYTES_KEY, Examples, Pool, Shard, Shared, pool_split, ranges, write
 from nsl_bench.data.splits import make_split, task_of_split
 
-__all__ = ["generate", "prepare", "write_files"]
-
 _STATE = ".state"
 _COLUMNS = ("concepts", "labels", "images", "ranks", "sequences", "steps")
 _POOL_PARTS: tuple[PoolPart, ...] = ("network", "a", "b")

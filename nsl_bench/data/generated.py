@@ -24,19 +24,11 @@ from nsl_bench.data.arrow import COLUMNS, About, kept, said_steps, save, schema,
 from nsl_bench.data.content import DIGEST_BYTES, content_hash
 from nsl_bench.data.images import blank, chunks, encode, render
 from nsl_bench.data.recipe import config_name
-from nsl_bench.data.rows import (
-    example_features,
-    example_references,
-    image_ids,
-    known_columns,
-    metadata_types,
-)
+from nsl_bench.data.rows import example_features, example_references, image_ids, known_columns, metadata_types
 from nsl_bench.data.shards import pool_split
 
 if TYPE_CHECKING:
     from datasets import Dataset, Features, IterableDataset
-
-__all__ = ["Generated"]
 
 _CHUNK = 64
 """Rows of a stream that are rendered at a time, and images that a process encodes at a time."""

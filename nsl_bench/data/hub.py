@@ -14,8 +14,6 @@ from nsl_bench.core.types import Part
 from nsl_bench.data.manifest import MANIFEST, Manifest
 from nsl_bench.data.verify import verify
 
-__all__ = ["Upload", "fetch", "publish"]
-
 Result = TypeVar("Result")
 
 _GIT = ".gitattributes"

@@ -15,8 +15,6 @@ from nsl_bench.core.source import ImageSource
 from nsl_bench.core.types import PoolPart
 from nsl_bench.data.content import image_digest, pixels
 
-__all__ = ["CHUNK", "blank", "chunks", "decode", "encode", "png", "render"]
-
 CHUNK = 256
 """Images rendered at a time."""
 

@@ -25,8 +25,6 @@ from nsl_bench.data.splits import make_source, make_split, no_shift
 if TYPE_CHECKING:
     from datasets import Dataset, IterableDataset
 
-__all__ = ["LoadOptions", "load"]
-
 _REPOSITORY = re.compile(r"(?P<name>[\w.-]+/[\w.-]+)(@(?P<revision>[\w./-]+))?")
 
 _SIZE = "the name of a size, such as 'small', or a number of examples"

@@ -22,8 +22,6 @@ from nsl_bench.core.types import BLANK, Part, n_of_percent
 from nsl_bench.data.recipe import IMAGES, SYMBOLIC, split_name
 from nsl_bench.data.rows import SEQUENCE_COLUMNS
 
-__all__ = ["FORMAT", "MANIFEST", "FileEntry", "Manifest", "SplitEntry", "file_entry", "is_folder", "partial"]
-
 FORMAT = 1
 """Version of the folder's layout."""
 

@@ -33,8 +33,6 @@ from nsl_bench.core.source import ImageSource
 from nsl_bench.core.types import Part
 from nsl_bench.data.splits import make_source
 
-__all__ = ["IMAGES", "SYMBOLIC", "Plan", "Recipe", "config_name", "split_name", "without_folders"]
-
 IMAGES, SYMBOLIC = "images", "symbolic"
 """The configurations of a data set beside the standard and the shifted ones."""
 

@@ -10,8 +10,6 @@ import numpy as np
 
 from nsl_bench.core.types import BLANK, Split
 
-__all__ = ["distinct_images", "reuse"]
-
 
 def distinct_images(split: Split) -> int:
     """The number of different images of the pool in a split's slots; 0 without images."""

@@ -23,21 +23,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from datasets import Features
 
-__all__ = [
-    "OWN",
-    "SEQUENCE_COLUMNS",
-    "example_features",
-    "example_references",
-    "examples_table",
-    "image_ids",
-    "images_table",
-    "known_columns",
-    "metadata_types",
-    "pool_features",
-    "pool_row",
-    "row_mark",
-]
-
 OWN = ("id", "images", "concepts", "label", "shifted", "rank", "standard_images", "shifted_images")
 """Columns of the examples; the others are references to shifted images, and meta-data."""
 

@@ -14,8 +14,6 @@ from nsl_bench.data.rows import SEQUENCE_COLUMNS
 if TYPE_CHECKING:
     from datasets import Dataset
 
-__all__ = ["as_sequences"]
-
 
 def as_sequences(dataset: Dataset) -> Dataset:
     """Make one row of each sequence of a data set that `nsl_bench.load` gives.

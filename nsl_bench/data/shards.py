@@ -26,8 +26,6 @@ from nsl_bench.data.rows import examples_table, images_table
 if TYPE_CHECKING:
     import pyarrow as pa
 
-__all__ = ["Examples", "Pool", "Shard", "Shared", "pool_split", "ranges", "write"]
-
 _FILE_BYTES = 2**27
 _GROUP_BYTES = 2**25
 _GROUP_ROWS = 8192

@@ -19,8 +19,6 @@ from nsl_bench.data.images import render
 if TYPE_CHECKING:
     from PIL import Image, ImageDraw, ImageFont
 
-__all__ = ["sheet"]
-
 _PAPER, _INK, _QUIET, _LINE = (250, 250, 247), (28, 28, 30), (110, 110, 116), (200, 200, 196)
 _MARK, _SHIFTED = (208, 60, 44), (36, 92, 168)
 _MARGIN, _GAP, _PAD = 24, 10, 14

@@ -23,16 +23,6 @@ from nsl_bench.core.seeding import generator, seed_word
 from nsl_bench.core.source import ImageSource
 from nsl_bench.core.types import BLANK, Part, Split
 
-__all__ = [
-    "assign_images",
-    "check_percent",
-    "make_source",
-    "make_split",
-    "no_shift",
-    "symbolic_split",
-    "task_of_split",
-]
-
 _TASKS_KEPT = 64
 
 _KEPT = 8

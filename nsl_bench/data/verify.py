@@ -25,8 +25,6 @@ from nsl_bench.data.splits import check_percent
 if TYPE_CHECKING:
     from datasets import Features
 
-__all__ = ["Digests", "checked_rows", "metadata_types", "mixed_rows", "verify"]
-
 _BATCH = 256
 
 

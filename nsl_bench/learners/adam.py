@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-__all__ = ["Adam"]
-
 
 class Adam:
     """Adam with the default decay rates (Kingma and Ba, ICLR 2015), on a CPU.

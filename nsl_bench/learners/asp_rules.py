@@ -18,18 +18,6 @@ import numpy.typing as npt
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.types import LabelSpace
 
-__all__ = [
-    "Conjunction",
-    "FeatureTest",
-    "additive",
-    "binarised",
-    "deciding",
-    "decision_list",
-    "matches",
-    "sum_of_trees",
-    "tree_leaves",
-]
-
 Conjunction = Mapping[int, bool]
 """Columns of a view's literals, each with the value that it must have; empty: always true."""
 

@@ -20,36 +20,13 @@ from nsl_bench.core import registry
 from nsl_bench.core.code_files import code_key
 from nsl_bench.core.errors import UserError, unknown
 from nsl_bench.core.metrics.predictions import checked_probabilities
-from nsl_bench.core.types import UNDECIDED, Hypothesis, Track, WeightedExample
+from nsl_bench.core.tracks import Track
+from nsl_bench.core.types import UNDECIDED, Hypothesis, WeightedExample
 from nsl_bench.learners.environments import entrant, is_environment
 from nsl_bench.learners.view import View
 
 if TYPE_CHECKING:
     from nsl_bench.core.benchmark import Benchmark
-
-__all__ = [
-    "TOLD_THE_ANSWER",
-    "About",
-    "InvalidOutput",
-    "Learner",
-    "Unanswered",
-    "answers_of",
-    "check_examples",
-    "check_hypothesis",
-    "describe_here",
-    "fixed_sizes",
-    "hypothesis_of",
-    "labels_of",
-    "method_of",
-    "probabilities_of",
-    "takes_validation",
-    "told_the_answer",
-    "track_of",
-    "tuning_of",
-    "version_of",
-    "without_answers",
-    "without_fit",
-]
 
 TOLD_THE_ANSWER = "told_the_answer"
 """Part of the version of a learner that was given part of the true rule."""

@@ -12,8 +12,6 @@ from nsl_bench.core.types import Hypothesis
 from nsl_bench.learners.trees import TreeLearner, tree_as_asp
 from nsl_bench.learners.view import View
 
-__all__ = ["Cart"]
-
 
 class Cart(TreeLearner):
     """A decision tree on the benchmark's features of the concepts."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-__all__ = ["PublishedNetwork", "SequenceNetwork"]
-
 
 class SequenceNetwork(nn.Module):
     """Embedding, convolution, pooling, LSTM and a dense layer over a sequence of concepts.

@@ -8,10 +8,8 @@ from typing import cast, get_args
 
 from nsl_bench.core import cache
 from nsl_bench.core.errors import UserError
-from nsl_bench.core.types import Track
+from nsl_bench.core.tracks import Track
 from nsl_bench.learners.folder_formats import FORMATS, Format
-
-__all__ = ["command_of", "format_of", "is_command", "spec_of", "version_of_command"]
 
 _OPENING = "command["
 

@@ -18,8 +18,6 @@ from nsl_bench.learners.view import View
 if TYPE_CHECKING:
     from nsl_bench.logic.las import LasTask
 
-__all__ = ["ExamplesOf", "Penalty", "TNorm", "confidence", "learning_task", "weighted_examples"]
-
 TNorm = Literal["goedel", "product", "lukasiewicz"]
 """How the confidences of an example's predictions become one: the least, the product, or
 ``max(0, sum - (m - 1))``."""

@@ -12,8 +12,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-__all__ = ["DNC", "Interface", "Memory"]
-
 _SMALL = 1e-6
 
 

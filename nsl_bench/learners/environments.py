@@ -23,24 +23,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
-from nsl_bench.core import cache, registry
+from nsl_bench.core import cache, imported, registry
 from nsl_bench.core.code_files import code_files
 from nsl_bench.core.declared import Declared, Is, checked, read_toml
 from nsl_bench.core.errors import UserError, did_you_mean
 from nsl_bench.core.tracks import Track
-
-__all__ = [
-    "ADAPTER",
-    "MANIFEST",
-    "NOT_COPIED",
-    "REQUIREMENTS",
-    "Entrant",
-    "adapter_spec",
-    "entrant",
-    "entrants",
-    "is_environment",
-    "tuning",
-]
 
 NOT_COPIED = ("__pycache__", ".git", ".venv")
 """What an installer does not see of a learner's folder."""
@@ -116,7 +103,7 @@ class Entrant(_Manifest):
 
 def is_environment(spec: str) -> bool:
     """Whether a learner's spec names one with an interpreter of its own."""
-    return spec.strip().removeprefix(_TUNED).startswith(registry.ENVIRONMENT)
+    return spec.strip().removeprefix(_TUNED).startswith(imported.ENVIRONMENT)
 
 
 def tuning(spec: str) -> dict[str, str] | None:
@@ -141,7 +128,7 @@ def entrant(spec: str) -> Entrant:
         UserError: no such folder, a file is missing, or what is wrong in it.
     """
     inner = _untuned(spec)
-    folder = _folder(registry.learner_spec(inner).name.removeprefix(registry.ENVIRONMENT))
+    folder = _folder(registry.learner_spec(inner).name.removeprefix(imported.ENVIRONMENT))
     for name in (MANIFEST, ADAPTER, REQUIREMENTS):
         if not (folder / name).is_file():
             raise UserError(f"{folder} is not a learner's folder: it has no {name}.")
@@ -159,7 +146,7 @@ def entrant(spec: str) -> Entrant:
 
 def adapter_spec(spec: str, found: Entrant) -> str:
     """The spec ``FOLDER/adapter.py:CLASS:OPTIONS`` by which the adapter is created in its own interpreter."""
-    _, _, options = _untuned(spec).removeprefix(registry.ENVIRONMENT).partition(":")
+    _, _, options = _untuned(spec).removeprefix(imported.ENVIRONMENT).partition(":")
     return f"{found.folder / ADAPTER}:{found.learner}" + (f":{options}" if options else "")
 
 
@@ -184,7 +171,7 @@ def _folder(name: str) -> Path:
             return folder.resolve()
     guess = did_you_mean(name, entrants()) if given.name == name else ""
     raise UserError(
-        f"The learner '{registry.ENVIRONMENT}{name}' was not found: the folder {name} does not exist.{guess}"
+        f"The learner '{imported.ENVIRONMENT}{name}' was not found: the folder {name} does not exist.{guess}"
     )
 
 

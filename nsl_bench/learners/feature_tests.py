@@ -19,8 +19,6 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.core.types import BLANK
 from nsl_bench.learners.asp_rules import FeatureTest
 
-__all__ = ["FeatureTests"]
-
 _TRIED = 200
 """Random rows on which it is checked that a column depends on nothing else."""
 

@@ -14,16 +14,15 @@ import numpy.typing as npt
 from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.options import HasOptions, option
-from nsl_bench.core.types import Hypothesis, Track, WeightedExample, one_hot
+from nsl_bench.core.tracks import Track
+from nsl_bench.core.types import Hypothesis, WeightedExample, one_hot
 from nsl_bench.learners.d2k import ExamplesOf, Penalty, TNorm, learning_task
 from nsl_bench.learners.view import View
-from nsl_bench.logic.guarded.call import Ended
+from nsl_bench.logic.guarded.child import Ended
 from nsl_bench.logic.inference.crisp import crisp_labels
 
 if TYPE_CHECKING:
     from nsl_bench.logic.las import Solution
-
-__all__ = ["FFNSL"]
 
 _SHARE = 0.8
 """Of the harness's time limit that the rule learner may use; the rest is for what comes before and after."""

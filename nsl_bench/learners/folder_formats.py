@@ -18,8 +18,6 @@ import numpy as np
 from nsl_bench.core.declared import parse_json
 from nsl_bench.learners.base import InvalidOutput
 
-__all__ = ["ANSWERS", "FORMATS", "Format", "answered", "read_table", "write_table"]
-
 Format = Literal["parquet", "csv", "json"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any
 
-from nsl_bench.core.types import Track
+from nsl_bench.core.tracks import Track
 from nsl_bench.learners.images import thumbnails
 from nsl_bench.learners.neural import GradientLearner
 from nsl_bench.learners.view import View
-
-__all__ = ["ImageNetwork"]
 
 
 class ImageNetwork(GradientLearner):

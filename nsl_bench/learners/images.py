@@ -20,8 +20,6 @@ from nsl_bench.data.splits import assign_images
 if TYPE_CHECKING:
     from nsl_bench.learners.view import View
 
-__all__ = ["SIDE", "Images", "LabelledImages", "Slots", "few_labels_of", "thumbnails"]
-
 SIDE = 28
 """Width and height of the images that networks without slots of their own look at, in pixels."""
 

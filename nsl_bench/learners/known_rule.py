@@ -21,8 +21,6 @@ from nsl_bench.core.processes.messages import restored
 from nsl_bench.core.types import BLANK
 from nsl_bench.learners.queries import query_of
 
-__all__ = ["MOST_ROWS", "KnownRule", "Program", "rule_as"]
-
 MOST_ROWS = 50_000
 """Rows that one question about labels may have."""
 

@@ -29,8 +29,6 @@ import numpy.typing as npt
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.types import BLANK
 
-__all__ = ["Literals", "literals_of"]
-
 _MOST_OF_PREDICATE = 1000
 """Predicates with more ground atoms, such as ``neq`` on the cells of a 9x9 Sudoku, have no columns."""
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.core.types import Hypothesis, Track
+from nsl_bench.core.tracks import Track
+from nsl_bench.core.types import Hypothesis
 from nsl_bench.learners.view import View
-
-__all__ = ["Majority"]
 
 
 class Majority:

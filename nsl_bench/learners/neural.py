@@ -18,13 +18,12 @@ import numpy.typing as npt
 
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.options import HasOptions, option
-from nsl_bench.core.types import Hypothesis, Track
+from nsl_bench.core.tracks import Track
+from nsl_bench.core.types import Hypothesis
 from nsl_bench.learners.adam import Adam
 from nsl_bench.learners.trees import surrogate
 from nsl_bench.learners.view import View
 from nsl_bench.perception.memory import kept_memory
-
-__all__ = ["CNNLSTM", "FCN", "GradientLearner", "seeded"]
 
 _EPSILON = 1e-7
 

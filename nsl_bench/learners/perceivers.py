@@ -16,20 +16,9 @@ import numpy.typing as npt
 
 from nsl_bench.core.errors import NotApplicable
 from nsl_bench.core.types import LabelSpace
-from nsl_bench.learners.view import LabelledImages, Slots, View
+from nsl_bench.learners.images import LabelledImages, Slots
+from nsl_bench.learners.view import View
 from nsl_bench.perception.training import Precision, computing_in
-
-__all__ = [
-    "SIDE",
-    "Pictures",
-    "SlotPerceiver",
-    "StatePerceiver",
-    "convolved",
-    "perceiver_for",
-    "pretrain",
-    "read",
-    "true_symbols",
-]
 
 SIDE = 28
 """Height and width of the images that perceivers see."""

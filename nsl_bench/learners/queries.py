@@ -20,8 +20,6 @@ from nsl_bench.logic.inference.query import Query
 if TYPE_CHECKING:
     from nsl_bench.logic.inference.engines import Engine
 
-__all__ = ["engine_of", "facts_so_far", "query_of", "seen_so_far"]
-
 _MOST_NUMBERS = 50_000_000
 """Concept probabilities of all rows with their earlier steps that an engine is given: 200 MB."""
 

@@ -13,8 +13,6 @@ from nsl_bench.core.types import Hypothesis
 from nsl_bench.learners.trees import TreeLearner
 from nsl_bench.learners.view import View
 
-__all__ = ["RandomForest", "RandomForestWithKnowledge"]
-
 
 class RandomForest(TreeLearner):
     """A random forest on the benchmark's features of the concepts."""

@@ -15,13 +15,11 @@ import numpy as np
 
 from nsl_bench.core.options import option
 from nsl_bench.core.sequences import grid
-from nsl_bench.core.types import Track
+from nsl_bench.core.tracks import Track
 from nsl_bench.learners.neural import GradientLearner
 from nsl_bench.learners.perceivers import Pictures, SlotPerceiver, perceiver_for, pretrain, read, true_symbols
 from nsl_bench.learners.view import View
 from nsl_bench.perception.training import PRECISION, Precision
-
-__all__ = ["DNCLearner", "LSTMLearner", "TransformerLearner"]
 
 
 class _SequenceLearner(GradientLearner):

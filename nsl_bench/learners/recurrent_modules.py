@@ -10,8 +10,6 @@ from torch import Tensor, nn
 from nsl_bench.learners.perceivers import convolved
 from nsl_bench.perception.training import Precision
 
-__all__ = ["LSTM", "CNNTransformer", "sinusoids"]
-
 
 class LSTM(nn.Module):
     """Maps sequences [n, steps, inputs] to logits [n, steps, labels]."""

@@ -10,12 +10,11 @@ import numpy.typing as npt
 from nsl_bench.core import cache
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.options import REQUIRED, HasOptions, option
-from nsl_bench.core.types import Track, one_hot
+from nsl_bench.core.tracks import Track
+from nsl_bench.core.types import one_hot
 from nsl_bench.learners.view import View
 from nsl_bench.logic.asp.text import read_text
 from nsl_bench.logic.guarded.rules import crisp, one_by_one
-
-__all__ = ["Rules"]
 
 
 class Rules(HasOptions):

@@ -14,13 +14,12 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.core.options import HasOptions, option
-from nsl_bench.core.types import BLANK, Track
+from nsl_bench.core.tracks import Track
+from nsl_bench.core.types import BLANK
 from nsl_bench.learners.images import thumbnails
 from nsl_bench.learners.neural import seeded
 from nsl_bench.learners.truth_tables import truth_tables
 from nsl_bench.learners.view import View
-
-__all__ = ["SemanticLoss"]
 
 _TOGETHER = 256
 _ENOUGH = 0.01

@@ -13,8 +13,6 @@ from typing import Any
 from nsl_bench.core.options import option
 from nsl_bench.learners.image_network import ImageNetwork
 
-__all__ = ["SlotCNN"]
-
 
 class SlotCNN(ImageNetwork):
     """Encoders of each slot's image and a decoder, trained together on labels alone."""

@@ -49,9 +49,8 @@ from nsl_bench import __version__
 from nsl_bench.core.types import AMBIGUOUS, UNDECIDED
 from nsl_bench.learners.base import InvalidOutput
 from nsl_bench.learners.folder_formats import Format, read_table, write_table
-from nsl_bench.learners.view import LabelledImages, TrackError, View
-
-__all__ = ["FORMAT", "Answers", "read_predictions", "read_rules", "write"]
+from nsl_bench.learners.images import LabelledImages
+from nsl_bench.learners.view import TrackError, View
 
 FORMAT = 1
 _LARGEST_BYTES = 1 << 30

@@ -13,13 +13,12 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.core.options import HasOptions
-from nsl_bench.core.types import Hypothesis, Track
+from nsl_bench.core.tracks import Track
+from nsl_bench.core.types import Hypothesis
 from nsl_bench.learners.asp_rules import decision_list, tree_leaves
 
 if TYPE_CHECKING:
     from nsl_bench.learners.view import View
-
-__all__ = ["TreeLearner", "surrogate", "tree_as_asp", "tree_rules"]
 
 
 class TreeLearner(HasOptions):

@@ -15,13 +15,12 @@ from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import NotApplicable
 from nsl_bench.core.options import HasOptions, option
 from nsl_bench.core.sequences import grid
-from nsl_bench.core.types import BLANK, Track, one_hot
+from nsl_bench.core.tracks import Track
+from nsl_bench.core.types import BLANK, one_hot
 from nsl_bench.learners.queries import query_of
 from nsl_bench.learners.view import View
 from nsl_bench.logic.guarded.rules import crisp
 from nsl_bench.logic.inference.query import Query
-
-__all__ = ["TrueRule"]
 
 
 class TrueRule(HasOptions):

@@ -19,8 +19,6 @@ from nsl_bench.core.types import BLANK
 if TYPE_CHECKING:
     from nsl_bench.learners.view import View
 
-__all__ = ["Table", "Tables", "likeliest", "pictures", "truth_tables"]
-
 _MOST_ROWS = 200_000
 
 

@@ -15,11 +15,9 @@ import numpy as np
 from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.options import REQUIRED, HasOptions, option
-from nsl_bench.core.types import Track
+from nsl_bench.core.tracks import Track
 from nsl_bench.learners.base import answers_of, fixed_sizes, takes_validation, track_of, version_of
 from nsl_bench.learners.view import View
-
-__all__ = ["Tuned"]
 
 _SAFE = 0.8
 """Share of the time limit after which no trial may end."""
@@ -92,12 +90,7 @@ class Tuned(HasOptions):
             longest, done = max(longest, time.monotonic() - started), done + 1
         if len(errors) == done:
             raise errors[0]
-        self.tuning_ = {
-            "trials": done,
-            "failed": len(errors),
-            "chosen": chosen,
-            "validation_accuracy": best,
-        }
+        self.tuning_ = {"trials": done, "failed": len(errors), "chosen": chosen, "validation_accuracy": best}
         return self
 
     def _drawn(self) -> list[dict[str, str]]:

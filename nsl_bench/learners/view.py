@@ -42,27 +42,15 @@ from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.shift import Shift
 from nsl_bench.core.source import ImageSource
-from nsl_bench.core.types import BLANK, ConceptSpace, FewLabels, LabelSpace, Part, Predictions, Split, Track
+from nsl_bench.core.tracks import Track
+from nsl_bench.core.types import BLANK, ConceptSpace, FewLabels, LabelSpace, Part, Predictions, Split
 from nsl_bench.learners.asp_rules import FeatureTest
-from nsl_bench.learners.images import Images, LabelledImages, Slots, few_labels_of
+from nsl_bench.learners.images import Images, LabelledImages, few_labels_of
 from nsl_bench.learners.known_rule import KnownRule, rule_as
 
 if TYPE_CHECKING:
     from nsl_bench.learners.feature_tests import FeatureTests
     from nsl_bench.learners.literals import Literals
-
-__all__ = [
-    "ASKED",
-    "BATCH",
-    "LONGEST_RULES",
-    "Asked",
-    "Images",
-    "LabelledImages",
-    "Slots",
-    "TrackError",
-    "View",
-    "asked",
-]
 
 _WITH_CONCEPTS = frozenset({"symbolic", "pretrained", "concept_labels", "few_labels"})
 _WITH_KNOWLEDGE = frozenset(get_args(Track)) - {"end_to_end"}

@@ -14,8 +14,6 @@ from nsl_bench.core.options import option
 from nsl_bench.learners.image_network import ImageNetwork
 from nsl_bench.learners.images import SIDE
 
-__all__ = ["ViT"]
-
 _HEADS = 4
 _PATCHES = 196
 """Most patches of an example where images can be cut so: those of ViT/16 for one of 224 by 224 pixels."""

@@ -18,8 +18,6 @@ import numpy as np
 
 from nsl_bench.core import cache
 
-__all__ = ["Checkpoint"]
-
 
 class Checkpoint:
     """A file with the state of a training, rewritten after every epoch.

@@ -21,8 +21,6 @@ from nsl_bench.perception import training
 from nsl_bench.perception.images import collect, resize
 from nsl_bench.perception.network import Network, Renderer
 
-__all__ = ["Design", "ImageClassifier", "PresetClassifier", "blank", "softmax"]
-
 
 class Design(Protocol):
     """The sizes of a network: a frozen dataclass that can build the torch module."""
@@ -169,12 +167,7 @@ class PresetClassifier(ImageClassifier):
     images_per_concept: int | None = option(None, "most train images of a concept, the first ones", least=1)
     height: int | None = option(None, "height to which the network resizes images", least=1)
     width: int | None = option(None, "width to which the network resizes images", least=1)
-    precision: training.Precision = option(
-        "float32",
-        training.PRECISION,
-        later=True,
-        after="seed",
-    )
+    precision: training.Precision = option("float32", training.PRECISION, later=True, after="seed")
 
     @property
     def quick(self) -> bool:

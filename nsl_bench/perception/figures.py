@@ -19,8 +19,6 @@ from nsl_bench.core.types import PoolPart
 from nsl_bench.perception.network import Network
 from nsl_bench.perception.predict import predict
 
-__all__ = ["BINS", "EDGES", "Figures", "figures", "histogram", "sample"]
-
 EDGES = (0.0, 0.25, 0.5, 0.75, 0.9, 0.95, 1.0)
 """Where the paper's histogram of confidence is cut; a bin holds its upper edge."""
 

@@ -9,8 +9,6 @@ from PIL import Image
 from nsl_bench.data.images import chunks
 from nsl_bench.perception.network import Renderer
 
-__all__ = ["collect", "resize"]
-
 
 def resize(images: npt.NDArray[np.uint8], size: tuple[int, int]) -> npt.NDArray[np.uint8]:
     """uint8 [m, *size, channels]: resize images [m, height, width, channels].

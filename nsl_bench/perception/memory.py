@@ -15,8 +15,6 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any
 
-__all__ = ["kept_memory"]
-
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD, _MMAP_MAX = -1, -2, -3, -4
 """glibc's names for what mallopt changes (malloc.h)."""
 

@@ -23,18 +23,6 @@ from nsl_bench.core.declared import Is, Open, checked
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.options import HasOptions, option, options_of
 
-__all__ = [
-    "Network",
-    "OptionValue",
-    "Renderer",
-    "Segmentation",
-    "Validation",
-    "check_header",
-    "from_array",
-    "header_of",
-    "is_ours",
-]
-
 OptionValue = bool | int | float | str | None
 """The value of a network's option."""
 

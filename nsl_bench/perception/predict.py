@@ -25,8 +25,6 @@ from nsl_bench.data.images import chunks, render
 from nsl_bench.perception.memory import kept_memory
 from nsl_bench.perception.network import Network
 
-__all__ = ["image_digests", "predict", "predictions_of"]
-
 _CHUNK = 128
 _BLOCK = 512
 """Images that a process does before it looks what others have done."""
@@ -286,11 +284,7 @@ class _Table:
 
 
 def _rendered(
-    source: ImageSource,
-    part: PoolPart,
-    shift: Shift | None,
-    indices: npt.NDArray[np.int64],
-    workers: int,
+    source: ImageSource, part: PoolPart, shift: Shift | None, indices: npt.NDArray[np.int64], workers: int
 ) -> Iterator[npt.NDArray[np.uint8]]:
     """Images in chunks, in order; by several processes if what the first chunk took says that it pays."""
     first, *rest = chunks(indices, _CHUNK)

@@ -15,8 +15,6 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["KINDS", "fields", "halved", "made_strange", "recoloured", "shuffled"]
-
 _CELLS = (1, 2, 4, 8, 16)
 
 

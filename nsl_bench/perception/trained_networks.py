@@ -32,19 +32,6 @@ from nsl_bench.perception.figures import sample
 from nsl_bench.perception.network import Network, Renderer, Segmentation, Validation, header_of, is_ours
 from nsl_bench.perception.networks.meta_network import MetaNetwork
 
-__all__ = [
-    "GROUP",
-    "INDEX",
-    "VALIDATION_SHARE",
-    "Entry",
-    "accuracy",
-    "add_to_index",
-    "identity",
-    "network_rows",
-    "train_network",
-    "trained",
-]
-
 GROUP = "nsl_bench.weights"
 """Entry-point group of folders with weights."""
 

@@ -20,26 +20,6 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.perception.checkpoint import Checkpoint
 from nsl_bench.perception.memory import kept_memory
 
-__all__ = [
-    "PRECISION",
-    "Precision",
-    "Settings",
-    "computing_in",
-    "epochs",
-    "finished",
-    "first_of_each",
-    "last_of_each",
-    "logits",
-    "moved",
-    "on_threads",
-    "pick_device",
-    "seeded",
-    "statistics",
-    "tensor",
-    "threads_of",
-    "train",
-]
-
 _PREDICT_BATCH = 16
 """Few enough that what is between two layers stays in a processor's cache."""
 
@@ -108,9 +88,7 @@ def last_of_each(labels: npt.NDArray[np.int16], share: float) -> npt.NDArray[np.
     return last
 
 
-def statistics(
-    images: npt.NDArray[np.uint8],
-) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+def statistics(images: npt.NDArray[np.uint8]) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
     """Mean and standard deviation, float32 [channels] each, of images, uint8 [n, height, width, channels]."""
     levels = np.arange(256.0)
     mean, deviation = [], []

@@ -24,19 +24,6 @@ from nsl_bench.run.record import Record
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = [
-    "ERRORS",
-    "draw_errors",
-    "draw_perceived",
-    "draw_shares",
-    "error_shares",
-    "frequent_shares",
-    "holds",
-    "perceived_shares",
-    "rule_shares",
-    "subjects",
-]
-
 ERRORS = ("error_concepts", "error_rule", "error_either", "error_both")
 """The causes of errors, in the order in which curves stack them."""
 

@@ -14,8 +14,6 @@ from nsl_bench.report.tables import SETTING, with_standard
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["paired"]
-
 _PLACE = ("shift", "percent")
 _PAIR = ("repeat", "learner_draw")
 

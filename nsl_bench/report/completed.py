@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from nsl_bench.run.record import Record
 
-__all__ = ["Runs", "completed", "expanded"]
-
 _CODES = {"undecided": UNDECIDED, "ambiguous": AMBIGUOUS}
 
 

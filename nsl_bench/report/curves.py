@@ -9,14 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nsl_bench.core.metrics import METRICS, Metric
-from nsl_bench.report.line_styles import (
-    PUBLISHED,
-    coincidences,
-    colour_of,
-    dashes_of,
-    line_slots,
-    marker_of,
-)
+from nsl_bench.report.line_styles import PUBLISHED, coincidences, colour_of, dashes_of, line_slots, marker_of
 from nsl_bench.report.style import emphasis, heading, legend, save, subplots, wrapped
 from nsl_bench.report.tables import DEFAULT_METRICS, SETTING, file_name, short_names, summarise
 
@@ -24,8 +17,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
-
-__all__ = ["SPECS", "Series", "draw", "draw_lines", "draw_series", "points_of", "slots_of"]
 
 SPECS = "learner_specs"
 """The attribute of a frame of runs that says which specs its learners' display names stand for."""

@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Format", "csv_text", "escaped", "in_picture", "plain"]
-
 Format = Literal["markdown", "csv", "latex", "html"]
 
 _TEX = {

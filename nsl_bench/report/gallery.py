@@ -22,8 +22,6 @@ from nsl_bench.core.types import PoolPart
 if TYPE_CHECKING:
     from PIL import Image
 
-__all__ = ["SEVERITIES", "concepts_sheet", "contact_sheet", "severities", "sheet", "shifts_sheet"]
-
 SEVERITIES = (1, 2, 3, 4, 5)
 
 _PAPER, _INK = 64, (255, 255, 255)

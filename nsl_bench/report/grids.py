@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-__all__ = ["draw_grids", "grid"]
-
 
 def grid(runs: pd.DataFrame, metric: str) -> pd.DataFrame:
     """Means over repeats: a row a share of shifted train examples, a column one of test examples.
@@ -32,11 +30,7 @@ def grid(runs: pd.DataFrame, metric: str) -> pd.DataFrame:
 
 
 def draw_grids(
-    runs: pd.DataFrame,
-    folder: Path,
-    metrics: Sequence[str] = DEFAULT_METRICS,
-    *,
-    format: str = "png",
+    runs: pd.DataFrame, folder: Path, metrics: Sequence[str] = DEFAULT_METRICS, *, format: str = "png"
 ) -> list[Path]:
     """Draw a picture a setting and pair of shifts: a heat map a metric and learner.
 
@@ -86,11 +80,7 @@ def _is_grid(part: pd.DataFrame) -> bool:
 
 
 def _draw(lines: dict[str, pd.DataFrame], metrics: Sequence[str], path: Path, title: str) -> Path:
-    figure, axes = subplots(
-        len(metrics),
-        len(lines),
-        figsize=(1 + 3.4 * len(lines), 1 + 2.9 * len(metrics)),
-    )
+    figure, axes = subplots(len(metrics), len(lines), figsize=(1 + 3.4 * len(lines), 1 + 2.9 * len(metrics)))
     for row, metric in enumerate(metrics):
         tables = {name: grid(part, metric) for name, part in lines.items()}
         values = np.concatenate([table.to_numpy().reshape(-1) for table in tables.values()])

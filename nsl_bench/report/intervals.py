@@ -28,8 +28,6 @@ from nsl_bench.run.statistics import SPLITS, interval, padded
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["intervals"]
-
 _AXES = {"repeat": SPLITS, "network_seed": "network seeds", "learner_draw": "learner seeds"}
 _LINE = [*SETTING, "track", "network", "learner", "shift", "percent"]
 _SHOWN = ("benchmark", "test_task", "source", "size", "track", "network", "learner", "shift", "percent")

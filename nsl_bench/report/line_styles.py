@@ -11,20 +11,6 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = [
-    "COLOURS",
-    "DASHES",
-    "MARKERS",
-    "PUBLISHED",
-    "coincidences",
-    "colour_of",
-    "dashes_of",
-    "learner_slots",
-    "line_slots",
-    "marker_index",
-    "marker_of",
-]
-
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999933")
 """Okabe and Ito's colours; olive in place of their yellow."""
 

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 
 from nsl_bench.perception.figures import BINS, Figures
 from nsl_bench.report.escaping import escaped, in_picture
-from nsl_bench.report.style import COLOURS, HATCHES, panel_legend, save, subplots
+from nsl_bench.report.line_styles import COLOURS
+from nsl_bench.report.style import HATCHES, panel_legend, save, subplots
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["draw_histograms", "frame", "markdown"]
 
 
 def frame(by_network: Mapping[tuple[str, str], Figures]) -> pd.DataFrame:
@@ -51,10 +50,7 @@ def draw_histograms(by_network: Mapping[tuple[str, str], Figures], path: Path) -
     shifts = list(dict.fromkeys(shift for _, shift in by_network))
     width = 0.8 / len(networks)
     figure, axes = subplots(
-        1,
-        len(shifts),
-        figsize=(1 + 3.6 * len(shifts), 3.4 + 0.16 * len(networks)),
-        sharey=True,
+        1, len(shifts), figsize=(1 + 3.6 * len(shifts), 3.4 + 0.16 * len(networks)), sharey=True
     )
     for axis, shift in zip(axes[0], shifts, strict=True):
         for i, network in enumerate(networks):

@@ -12,8 +12,6 @@ from nsl_bench.core import registry
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import UserError
 
-__all__ = ["in_order", "natural", "sorted_rows"]
-
 _NUMBER = re.compile(r"(\d+(?:\.\d+)?)")
 
 

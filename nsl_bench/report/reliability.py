@@ -18,8 +18,6 @@ from nsl_bench.report.tables import file_name, short_names
 from nsl_bench.run.job import Job
 from nsl_bench.run.store import NoPredictions
 
-__all__ = ["draw_reliability"]
-
 _BINS = 15
 _COLUMNS = 4
 
@@ -82,12 +80,7 @@ def draw_reliability(results: Runs, folder: Path) -> list[Path]:
         lines = sorted({label for by_label in by_percent.values() for label in by_label})
         columns = min(_COLUMNS, len(percents))
         down = -(-len(percents) // columns)
-        figure, axes = subplots(
-            down,
-            columns,
-            figsize=(1 + 3 * columns, 0.8 + 3 * down),
-            sharey=True,
-        )
+        figure, axes = subplots(down, columns, figsize=(1 + 3 * columns, 0.8 + 3 * down), sharey=True)
         for axis in axes.flat[len(percents) :]:
             axis.set_visible(False)
         for axis, percent in zip(axes.flat, percents, strict=False):

@@ -25,8 +25,6 @@ from nsl_bench.report.tables import (
     without_constant,
 )
 
-__all__ = ["draw_structure", "over_members", "render_structure"]
-
 _GROUP = [name for name in SETTING if name != "test_task"]
 _LINE = ["learner", "track", "network"]
 
@@ -62,9 +60,7 @@ def _unshifted_once(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def render_structure(
-    runs: pd.DataFrame,
-    metrics: Sequence[str] = DEFAULT_METRICS,
-    format: Format = "markdown",
+    runs: pd.DataFrame, metrics: Sequence[str] = DEFAULT_METRICS, format: Format = "markdown"
 ) -> str:
     """One table for each setting, shift, share and metric: a row a learner, a column a test task.
 
@@ -98,11 +94,7 @@ def _shown(mean: float, error: float, metric: str) -> str:
 
 
 def draw_structure(
-    runs: pd.DataFrame,
-    folder: Path,
-    metrics: Sequence[str] = DEFAULT_METRICS,
-    *,
-    format: str = "png",
+    runs: pd.DataFrame, folder: Path, metrics: Sequence[str] = DEFAULT_METRICS, *, format: str = "png"
 ) -> list[Path]:
     """Draw one picture a setting: a row of curves over test tasks a metric, a column a share of shift.
 

@@ -14,17 +14,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = [
-    "COLOURS",
-    "HATCHES",
-    "emphasis",
-    "heading",
-    "legend",
-    "panel_legend",
-    "save",
-    "subplots",
-    "wrapped",
-]
 HATCHES = ("", "//", "..", "xx", "\\\\", "oo", "++", "--")
 
 _DPI = 120

@@ -25,28 +25,6 @@ from nsl_bench.report.escaping import Format, csv_text, escaped, plain
 from nsl_bench.report.ordering import sorted_rows
 from nsl_bench.run.job import PROTOCOL, source_identity
 
-__all__ = [
-    "DEFAULT_METRICS",
-    "NOT_APPLICABLE",
-    "NOT_DEFINED",
-    "area_under_shift",
-    "as_text",
-    "cell",
-    "comparable",
-    "file_name",
-    "heading_of",
-    "interventions",
-    "not_applicable",
-    "not_defined",
-    "render",
-    "short_names",
-    "summarise",
-    "superseded",
-    "titled",
-    "with_standard",
-    "without_constant",
-]
-
 DEFAULT_METRICS = (
     *("hypothesis_accuracy", "hypothesis_sequence_accuracy", "framework_accuracy", "sequence_accuracy"),
     *("effective_image_accuracy", "brier_score", "atoms", "learning_time", "prediction_time"),
@@ -341,11 +319,7 @@ def without_constant(table: pd.DataFrame) -> pd.DataFrame:
     return table.drop(columns=[name for name in ("track", "network") if table[name].nunique() == 1])
 
 
-def render(
-    runs: pd.DataFrame,
-    format: Format = "markdown",
-    metrics: Sequence[str] = DEFAULT_METRICS,
-) -> str:
+def render(runs: pd.DataFrame, format: Format = "markdown", metrics: Sequence[str] = DEFAULT_METRICS) -> str:
     """The tables of all settings as text.
 
     Args:

@@ -26,15 +26,11 @@ from nsl_bench.report.tables import (
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["render_wide"]
-
 _LINE = ["learner", "track", "network"]
 
 
 def render_wide(
-    runs: pd.DataFrame,
-    format: Format = "markdown",
-    metrics: Sequence[str] = DEFAULT_METRICS,
+    runs: pd.DataFrame, format: Format = "markdown", metrics: Sequence[str] = DEFAULT_METRICS
 ) -> str:
     """A table for each setting, shift and metric.
 

@@ -24,10 +24,8 @@ import numpy.typing as npt
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.types import UNDECIDED, Hypothesis, Predictions, Split
-from nsl_bench.logic.guarded.call import Allowance, Ended
+from nsl_bench.logic.guarded.child import Allowance, Ended
 from nsl_bench.logic.guarded.rules import crisp
-
-__all__ = ["BOUND", "Agreement", "agreement", "labels_by_rules", "labels_by_tree", "tests_on"]
 
 BOUND = 0.99
 """The least share of agreeing answers, in each evaluation, with which rules count as the learner's."""

@@ -16,7 +16,7 @@ from nsl_bench.learners.base import InvalidOutput, fixed_sizes
 from nsl_bench.learners.command import is_command
 from nsl_bench.learners.environments import is_environment
 from nsl_bench.learners.view import View
-from nsl_bench.logic.guarded.call import Allowance
+from nsl_bench.logic.guarded.child import Allowance
 from nsl_bench.run.environment import environment, limits_said, versions
 from nsl_bench.run.fit_cache import FitCache
 from nsl_bench.run.grid import Options
@@ -33,8 +33,6 @@ from nsl_bench.sandbox.sealing import DataSeed, check_in_force, check_limits
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = ["Bench", "Outcome", "check_true_rule"]
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from nsl_bench.core import registry
 from nsl_bench.core.errors import NotApplicable, UserError
-from nsl_bench.core.types import Hypothesis, Track
+from nsl_bench.core.tracks import Track
+from nsl_bench.core.types import Hypothesis
 from nsl_bench.learners.base import (
     About,
     Unanswered,
@@ -30,8 +31,6 @@ from nsl_bench.run.plan import plan
 from nsl_bench.sandbox.command import CommandLearner
 from nsl_bench.sandbox.host import IsolatedLearner
 from nsl_bench.sandbox.limits import Failure, Limits
-
-__all__ = ["Finding", "check"]
 
 _LINES = 50
 """How many of the first, and of the last, lines that a learner prints are shown."""

@@ -24,8 +24,6 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.run.job import Job
 from nsl_bench.run.store import Store
 
-__all__ = ["Claims", "Turns"]
-
 _FILE, _FILE_OF_LOCKS = "store.json", ".runs.lock"
 _DIGITS = 15
 """Hexadecimal digits of a key that give the place of its byte; a file has 2 ** 63 places."""

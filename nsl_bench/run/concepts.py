@@ -17,17 +17,6 @@ from nsl_bench.core.metrics import predictions as measure
 from nsl_bench.core.types import BLANK, Predictions, Split
 from nsl_bench.learners.base import InvalidOutput
 
-__all__ = [
-    "concept_collapse",
-    "concept_metrics",
-    "concept_probabilities",
-    "concept_scores",
-    "intervened",
-    "read_concepts",
-    "seen_concepts",
-    "told_concepts",
-]
-
 Probabilities = npt.NDArray[np.float64]
 
 

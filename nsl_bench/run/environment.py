@@ -13,8 +13,6 @@ from typing import Any
 from nsl_bench import __version__
 from nsl_bench.sandbox.limits import Limits
 
-__all__ = ["LIBRARIES", "VARIABLES", "environment", "limits_said", "processor", "versions"]
-
 LIBRARIES = (
     "clingo",
     "numba",

@@ -22,12 +22,10 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.core.metrics import predictions as measure
 from nsl_bench.core.types import BLANK, Hypothesis, Predictions, Split
 from nsl_bench.learners.queries import engine_of, facts_so_far, query_of, seen_so_far
-from nsl_bench.logic.guarded.call import Allowance, Ended
+from nsl_bench.logic.guarded.child import Allowance, Ended
 from nsl_bench.logic.guarded.rules import inferred
 from nsl_bench.logic.inference.query import Answer
 from nsl_bench.run.agreement import Answered, labels_by_rules
-
-__all__ = ["CAUSES", "ErrorAnalysis", "analyse_errors", "answer_of", "perceived"]
 
 CAUSES = ("concepts", "rule", "either", "both")
 """What repairs an error: true concepts alone, the true rule alone, either, or only both together."""

@@ -17,8 +17,6 @@ from nsl_bench.run.job import Job
 from nsl_bench.sandbox.command import FolderLearner
 from nsl_bench.sandbox.limits import Limits
 
-__all__ = ["export", "jobs_in", "score"]
-
 
 def export(
     jobs: Sequence[Job], out: Path, bench: Bench, *, images: bool, form: Format = "parquet"

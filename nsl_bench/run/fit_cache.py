@@ -19,8 +19,6 @@ from nsl_bench.learners.command import is_command
 from nsl_bench.run.job import Job
 from nsl_bench.run.scoring import Learned, Measured
 
-__all__ = ["FitCache", "Shared", "in_order"]
-
 
 @dataclass(frozen=True)
 class Shared:

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from nsl_bench.sandbox.limits import Limits
     from nsl_bench.sandbox.sealing import DataSeed
 
-__all__ = ["Grid", "Options", "Rerun"]
-
 _SHARE = Annotated[float, Is("a number between 0 and 100", least=0, most=100)]
 _NATURAL = Annotated[int, Is("a whole number of 0 or more", least=0)]
 _REPEAT = Annotated[int, Is("a whole number of 1 or more", least=1)]
@@ -37,9 +35,7 @@ class Grid(Declared):
     """A grid of runs: every combination of its lists."""
 
     benchmark: str = field(metadata=_said("Task."))
-    learners: _TEXTS = field(
-        metadata=_said("Learner: name, module:Class or file.py:Class.", "--learner"),
-    )
+    learners: _TEXTS = field(metadata=_said("Learner: name, module:Class or file.py:Class.", "--learner"))
     shifts: _TEXTS = field(
         default=("standard",), metadata=_said("Shift, as a short name or spec.", "--shift")
     )

@@ -11,10 +11,8 @@ from nsl_bench.core import cache, registry
 from nsl_bench.core.declared import Is, Written, checked
 from nsl_bench.core.seeding import stable_hash
 from nsl_bench.core.shift import STANDARD
-from nsl_bench.core.types import Track
+from nsl_bench.core.tracks import Track
 from nsl_bench.data.splits import check_percent
-
-__all__ = ["PROTOCOL", "TEST_TASK", "Job", "ShiftPair", "source_identity", "splits_fingerprint"]
 
 PROTOCOL = 3
 """Version of how runs are made and measured. Runs of different versions are not compared.

@@ -24,8 +24,6 @@ from nsl_bench.sandbox.sealing import DataSeed, seed_of
 if TYPE_CHECKING:
     from nsl_bench.perception.network import Network
 
-__all__ = ["Data", "Material", "Materials", "ResolvedJob", "ResolvedSet"]
-
 _KEPT: dict[Part, int] = {"train": 4, "validation": 4, "test": 32}
 """How many parts are kept: learners share a train set in turn, repeats share all the test sets."""
 

@@ -13,10 +13,9 @@ import numpy.typing as npt
 
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.source import ImageSource
-from nsl_bench.core.types import BLANK, ConceptSpace, LabelSpace, Part, PoolPart, Predictions, Split, Track
+from nsl_bench.core.tracks import Track
+from nsl_bench.core.types import BLANK, ConceptSpace, LabelSpace, Part, PoolPart, Predictions, Split
 from nsl_bench.learners.view import View
-
-__all__ = ["MOCKS", "SHADES", "PatchSource", "Patches", "mock_views"]
 
 _PARTS: tuple[Part, ...] = ("train", "validation", "test")
 _DIGITS = ConceptSpace("digit", ("1", "2", "3"))

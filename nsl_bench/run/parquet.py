@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any
 
 from nsl_bench.core.declared import quoted
 from nsl_bench.core.errors import UserError
-from nsl_bench.logic.guarded.call import Advice, Allowance, guarded
+from nsl_bench.logic.guarded.call import guarded
+from nsl_bench.logic.guarded.child import Advice, Allowance
 
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
-
-__all__ = ["check_predictions", "merge_predictions", "read_predictions", "read_records"]
 
 _ALLOWANCE = Allowance(60.0, 1 << 30)
 """For one file: a run's predictions have some 100 kB."""

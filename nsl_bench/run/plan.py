@@ -26,15 +26,13 @@ from nsl_bench.core.declared import checked, read_toml
 from nsl_bench.core.errors import UserError, unknown
 from nsl_bench.core.shift import STANDARD, named_shifts, resolve, short_name
 from nsl_bench.core.source import ImageSource
-from nsl_bench.core.types import Track
+from nsl_bench.core.tracks import Track
 from nsl_bench.data.splits import check_percent, make_source
 from nsl_bench.learners.base import About, describe_here, version_of
 from nsl_bench.learners.command import command_of, is_command, version_of_command
 from nsl_bench.run.grid import Grid
 from nsl_bench.run.job import PROTOCOL, TEST_TASK, Job, ShiftPair, splits_fingerprint
 from nsl_bench.run.structural_shift import member_of
-
-__all__ = ["PRESETS", "jobs_of", "plan", "read", "shift_pairs", "version_of_network", "write"]
 
 Describe = Callable[[str], About]
 """A function from a learner's spec to its track and version."""

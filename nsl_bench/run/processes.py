@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from nsl_bench.run.bench import Bench, Outcome
     from nsl_bench.run.grid import Options
 
-__all__ = ["Groups", "check_workers", "identity", "identity_on_worker", "run_on_dask", "side_by_side"]
-
 _MOST_MEMORY = 0.6
 """Share of a Dask worker's memory above which it forgets the data of earlier runs; Dask stops it at 0.8."""
 

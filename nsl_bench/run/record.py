@@ -17,8 +17,6 @@ from nsl_bench.core.declared import Is, Written, from_json, json_schema
 from nsl_bench.core.types import Hypothesis, Status
 from nsl_bench.run.job import Job
 
-__all__ = ["SCHEMA", "SCHEMA_FILE", "Record", "published_schema"]
-
 SCHEMA = 1
 """Version of the records' form."""
 

@@ -22,14 +22,7 @@ from nsl_bench.core.errors import NotApplicable, UserError, named
 from nsl_bench.core.metrics import METRICS, Answers, compute
 from nsl_bench.core.metrics import predictions as measure
 from nsl_bench.core.seeding import generator
-from nsl_bench.core.types import (
-    AMBIGUOUS,
-    BLANK,
-    UNDECIDED,
-    Hypothesis,
-    Split,
-    one_hot,
-)
+from nsl_bench.core.types import AMBIGUOUS, BLANK, UNDECIDED, Hypothesis, Split, one_hot
 from nsl_bench.learners.base import (
     InvalidOutput,
     Unanswered,
@@ -40,7 +33,7 @@ from nsl_bench.learners.base import (
     tuning_of,
 )
 from nsl_bench.learners.view import View
-from nsl_bench.logic.guarded.call import Allowance, Ended
+from nsl_bench.logic.guarded.child import Allowance, Ended
 from nsl_bench.run.agreement import Answered, agreement, tests_on
 from nsl_bench.run.concepts import (
     concept_metrics,
@@ -58,9 +51,6 @@ from nsl_bench.sandbox.limits import Failure, Lost
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-__all__ = ["Costs", "Learned", "Measured", "blaming", "imputed", "measure_learner"]
 
 
 class Costs:

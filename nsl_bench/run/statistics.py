@@ -20,19 +20,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = [
-    "NOTHING",
-    "SPLITS",
-    "Interval",
-    "holm",
-    "image_std_err",
-    "interval",
-    "nested_bootstrap",
-    "padded",
-    "paired_interval",
-    "paired_p_values",
-]
-
 Floats = npt.NDArray[np.float64]
 
 SPLITS = "train splits"

@@ -38,8 +38,6 @@ from nsl_bench.run.record import SCHEMA, Record
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["SCHEMA", "NoPredictions", "Record", "Store"]
-
 _FLAT = ("key", "status", "started", "seconds", "message", "timed_out")
 """The columns of compacted records besides the job's, the metrics' and the whole record as JSON."""
 

@@ -19,8 +19,6 @@ from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.types import BLANK, ConceptSpace, Split
 
-__all__ = ["changed_sizes", "covering", "member_of", "with_concepts", "with_concepts_of"]
-
 
 def member_of(task: Benchmark, spec: str) -> Benchmark:
     """The member of a task's family that a spec names; the task itself if it names that.
@@ -88,10 +86,7 @@ def changed_sizes(trained: Benchmark, tested: Benchmark, fixed: Sequence[str]) -
         tested: the task that it is tested on.
         fixed: sizes that the learner cannot change (`nsl_bench.learners.base.fixed_sizes`).
     """
-    sizes = {
-        "slots": (trained.slots, tested.slots),
-        "labels": (trained.labels.names, tested.labels.names),
-    }
+    sizes = {"slots": (trained.slots, tested.slots), "labels": (trained.labels.names, tested.labels.names)}
     return [
         f"{len(now)} {name} instead of {len(then)}"
         for name, (then, now) in sizes.items()

@@ -31,8 +31,6 @@ from nsl_bench.run.store import Store
 if TYPE_CHECKING:
     from nsl_bench.run.bench import Bench, Outcome
 
-__all__ = ["EXECUTORS", "Executor", "SchedulerLost", "Tally", "keep", "sweep", "to_do"]
-
 _DASK_SECONDS = 20.0
 """How long to wait for a scheduler's first answer, and until a run that does not end is asked about."""
 

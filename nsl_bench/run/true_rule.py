@@ -9,10 +9,9 @@ import numpy as np
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.types import LabelSpace, WeightedExample
-from nsl_bench.logic.guarded.call import GROUNDING_SECONDS, Allowance, guarded
+from nsl_bench.logic.guarded.call import guarded
+from nsl_bench.logic.guarded.child import GROUNDING_SECONDS, Allowance
 from nsl_bench.logic.guarded.rules import crisp
-
-__all__ = ["example_quality", "is_true_rule"]
 
 _NONE = -3
 """No label of the task, nor what rules derive."""

@@ -36,8 +36,6 @@ from nsl_bench.sandbox.fork_server import scratch_folder
 from nsl_bench.sandbox.limits import GIB, Failure, Limits
 from nsl_bench.sandbox.process import REMOVING_SECONDS, Process
 
-__all__ = ["KIND", "Environment", "built", "described", "installed", "interpreter", "prepared"]
-
 KIND = "environments"
 """Subfolder of the cache folder."""
 

@@ -42,10 +42,9 @@ from nsl_bench.learners.base import (
     without_fit,
 )
 from nsl_bench.logic.guarded import call
+from nsl_bench.logic.guarded.child import Ended
 from nsl_bench.sandbox import denied, sandbox
 from nsl_bench.sandbox.views import Channel, RemoteView
-
-__all__ = ["PRELOADED", "live", "serve"]
 
 _ENVIRONMENT = dict(os.environ)
 """What the fork server was started with; what it imports later may change its own."""
@@ -262,7 +261,7 @@ def _answer(host: _Host, message: dict[str, Any]) -> dict[str, Any]:
         status = "out_of_memory" if isinstance(error, MemoryError) or starved(short) else "crashed"
         if isinstance(error, NotApplicable):
             status = "not_applicable"
-        elif isinstance(error, call.Ended):
+        elif isinstance(error, Ended):
             status = error.status
         elif isinstance(error, InvalidOutput):
             status = "invalid_output"

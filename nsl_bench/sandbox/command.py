@@ -35,8 +35,6 @@ from nsl_bench.sandbox.host import IsolatedLearner, vet
 from nsl_bench.sandbox.limits import GIB, Failure, Limits, Lost
 from nsl_bench.sandbox.process import Process, Usage
 
-__all__ = ["CommandLearner", "FolderLearner"]
-
 _REMOVING_SECONDS = 10.0
 _SECONDS = 300.0
 """What reading answers and answering with rules may take."""

@@ -17,8 +17,6 @@ from pathlib import Path
 
 from nsl_bench.core.folders import remove, remove_for_sure
 
-__all__ = ["MOST_PROCESSES", "ControlGroup", "remove_left"]
-
 MOST_PROCESSES = 512
 """Processes that a learner may have."""
 

@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from nsl_bench.sandbox.limits import Limits
 
-__all__ = ["advice", "denied_by", "denied_in", "hidden", "missing_by"]
-
 _NO_NETWORK = {
-    *(errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN, errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT),
+    *(errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN, errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT)
 }
 _TEMPORARY = "No usable temporary directory"
 _PRINTED = {

@@ -13,8 +13,6 @@ import sys
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
-__all__ = ["main"]
-
 
 def _borrow(package: Path, scratch: Path) -> None:
     """Make a package importable from its folder, and nothing that lies beside it.

@@ -24,8 +24,6 @@ from typing import Any
 from nsl_bench.core.errors import UserError
 from nsl_bench.sandbox.limits import Limits
 
-__all__ = ["START_SECONDS", "ForkServer", "pool", "scratch_folder"]
-
 _COMMAND = (sys.executable, "-P", "-m", "nsl_bench.sandbox.fork_server_process")
 _GRACE_SECONDS = 10.0
 _SECRET = ("TOKEN", "SECRET", "PASSW", "CREDENTIAL", "API_KEY", "ACCESS_KEY", "PRIVATE_KEY", "AUTH", "COOKIE")

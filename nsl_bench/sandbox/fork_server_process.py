@@ -32,8 +32,6 @@ from nsl_bench.sandbox import kernel, shown
 from nsl_bench.sandbox.child import live
 from nsl_bench.sandbox.sandbox import devices, system_secrets
 
-__all__ = ["main", "remove_at_last"]
-
 _SET_FLAGS, _IFF_UP = 0x8914, 1
 """Request of ``ioctl`` that changes a network device, and the flag of one that is up."""
 

@@ -42,8 +42,6 @@ from nsl_bench.sandbox.limits import GIB, Failure, Limits, Lost
 from nsl_bench.sandbox.process import Process, Usage
 from nsl_bench.sandbox.views import answer, card_of
 
-__all__ = ["IsolatedLearner", "about", "vet"]
-
 _LONGEST_EXAMPLE = 1 << 13
 _NUMBER = 8
 """Bytes of a number in an answer."""

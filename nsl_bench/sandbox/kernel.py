@@ -16,32 +16,6 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-__all__ = [
-    "CLONE_NEWIPC",
-    "CLONE_NEWNET",
-    "CLONE_NEWNS",
-    "CLONE_NEWPID",
-    "CLONE_NEWUSER",
-    "LINUX",
-    "SAFE",
-    "be_subreaper",
-    "bind",
-    "deny_calls",
-    "die_with_parent",
-    "drop_capabilities",
-    "landlock",
-    "landlock_version",
-    "make_read_only",
-    "mount",
-    "move_tree",
-    "no_new_privileges",
-    "open_tree",
-    "seccomp_supported",
-    "set_namespace",
-    "unmount",
-    "unshare",
-]
-
 LINUX = sys.platform == "linux"
 
 CLONE_NEWNS = 0x00020000

@@ -8,8 +8,6 @@ from pathlib import Path
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.types import Status
 
-__all__ = ["GIB", "Failure", "Limits", "Lost", "memory_size"]
-
 GIB = 1 << 30
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30, "T": 1 << 40}

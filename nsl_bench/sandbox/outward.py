@@ -19,8 +19,6 @@ import urllib.request
 from collections.abc import Mapping
 from urllib.parse import SplitResult, unquote, urlsplit
 
-__all__ = ["Gate"]
-
 _SECONDS = 60.0
 _MOST_CONNECTIONS = 64
 _LONGEST_HEAD = 1 << 16

@@ -27,8 +27,6 @@ from nsl_bench.sandbox.fork_server import START_SECONDS, pool, scratch_folder
 from nsl_bench.sandbox.limits import Failure, Limits, Lost
 from nsl_bench.sandbox.outward import Gate
 
-__all__ = ["REMOVING_SECONDS", "Process", "Usage"]
-
 _LONGEST_TEXT = 1 << 20
 _LARGEST_QUESTION = (8 << 20, 64 << 20)
 """Bytes of a question: of its text, such as reported rules, and of its arrays."""

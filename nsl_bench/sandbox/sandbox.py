@@ -35,21 +35,6 @@ from nsl_bench.core.code_files import code_files, code_roots, comes_with_us, spe
 from nsl_bench.sandbox import kernel
 from nsl_bench.sandbox.limits import Limits
 
-__all__ = [
-    "NETWORK",
-    "SYSTEM",
-    "Reach",
-    "apply",
-    "code_of",
-    "code_places",
-    "devices",
-    "files_named",
-    "program",
-    "programs_of",
-    "reach_of",
-    "system_secrets",
-]
-
 SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/bin", "/sbin", "/opt", "/nix", "/etc", "/proc", "/sys")
 """Where the system's programs are, and what it says of itself: readable for all."""
 
@@ -321,10 +306,6 @@ def apply(reach: Reach, *, network: bool, entered: Mapping[str, str]) -> dict[st
         force["files"] = f"landlock {kernel.landlock_version()}"
     with suppress(OSError):
         alone = entered.get("mounts") == "read-only"  # and other programs' sockets are hidden
-        kernel.deny_calls(
-            sockets=not network,
-            local=not alone,
-            attributes=not alone,
-        )
+        kernel.deny_calls(sockets=not network, local=not alone, attributes=not alone)
         force["calls"] = "seccomp"
     return force

@@ -19,8 +19,6 @@ from nsl_bench.logic.asp.text import read_text
 if TYPE_CHECKING:
     from nsl_bench.sandbox.limits import Limits
 
-__all__ = ["DataSeed", "check_in_force", "check_limits", "commitment_of", "seed_of"]
-
 _SHORTEST, _LONGEST = 32, 256
 
 

@@ -17,8 +17,6 @@ from typing import Any
 from nsl_bench.sandbox import kernel
 from nsl_bench.sandbox.sandbox import SYSTEM
 
-__all__ = ["cover", "freeze", "own_devices", "show_only"]
-
 _MOST_NAMES = 10_000
 _ROOT = Path("/")
 _STREAMS = {"fd": "/proc/self/fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2"}

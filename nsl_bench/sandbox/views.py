@@ -20,9 +20,8 @@ import numpy as np
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import NotApplicable, UserError
 from nsl_bench.core.processes import messages
-from nsl_bench.learners.view import ASKED, BATCH, Asked, Images, Slots, TrackError, View
-
-__all__ = ["Channel", "RemoteView", "answer", "card_of"]
+from nsl_bench.learners.images import Images, Slots
+from nsl_bench.learners.view import ASKED, BATCH, Asked, TrackError, View
 
 _MOST = 1 << 40
 _CASTS: dict[Any, Callable[[Any], Any]] = {

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-__all__ = ["Tests"]
-
 
 class Tests:
     """Tests that are collected only in derived classes.

@@ -15,8 +15,6 @@ from nsl_bench.run.plan import plan
 from nsl_bench.sandbox.limits import Limits
 from nsl_bench.testing.cases import Tests
 
-__all__ = ["EntrantTests"]
-
 _LIMITS = Limits(time=300)
 _LINES = 150
 _LEAST = 0.3

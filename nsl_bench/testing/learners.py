@@ -11,19 +11,12 @@ import torch
 
 from nsl_bench.core import registry
 from nsl_bench.core.benchmark import Benchmark
-from nsl_bench.core.types import Hypothesis, Split, Track
-from nsl_bench.learners.base import (
-    Learner,
-    fixed_sizes,
-    hypothesis_of,
-    labels_of,
-    probabilities_of,
-    track_of,
-)
+from nsl_bench.core.tracks import Track
+from nsl_bench.core.types import Hypothesis, Split
+from nsl_bench.learners.base import Learner, fixed_sizes, hypothesis_of, labels_of, probabilities_of, track_of
+from nsl_bench.run.mock_tasks import Patches
 from nsl_bench.testing.cases import Tests
-from nsl_bench.testing.toy import Patches, patches, view
-
-__all__ = ["LearnerTests"]
+from nsl_bench.testing.toy import patches, view
 
 
 class LearnerTests(Tests):

@@ -14,10 +14,8 @@ from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
 from nsl_bench.perception.checkpoint import Checkpoint
 from nsl_bench.perception.network import Network, Segmentation
+from nsl_bench.run.mock_tasks import PatchSource
 from nsl_bench.testing.cases import Tests
-from nsl_bench.testing.toy import PatchSource
-
-__all__ = ["NetworkTests"]
 
 
 class NetworkTests(Tests):

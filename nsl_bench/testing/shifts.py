@@ -14,8 +14,6 @@ from nsl_bench.core.shift import Shift
 from nsl_bench.core.source import ImageSource
 from nsl_bench.testing.cases import Tests
 
-__all__ = ["ShiftTests"]
-
 
 class ShiftTests(Tests, ABC):
     """Tests of a shift, which must have an entry point::

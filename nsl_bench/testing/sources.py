@@ -19,8 +19,6 @@ from nsl_bench.core.source import ImageSource
 from nsl_bench.core.types import PoolPart
 from nsl_bench.testing.cases import Tests
 
-__all__ = ["PARTS", "SourceTests"]
-
 PARTS: tuple[PoolPart, ...] = ("network", "a", "b")
 
 

@@ -18,8 +18,6 @@ from nsl_bench.logic.las.bias.hypothesis import count_atoms
 from nsl_bench.run.structural_shift import covering
 from nsl_bench.testing.cases import Tests
 
-__all__ = ["TaskTests"]
-
 _INPUTS_ASKED = 3
 """Examples that are looked for among the inputs."""
 

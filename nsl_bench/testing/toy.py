@@ -8,11 +8,10 @@ import numpy.typing as npt
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.shift import PixelShift, Shift
 from nsl_bench.core.source import ImageSource
-from nsl_bench.core.types import Part, Predictions, Split, Track
+from nsl_bench.core.tracks import Track
+from nsl_bench.core.types import Part, Predictions, Split
 from nsl_bench.learners.view import View
-from nsl_bench.run.mock_tasks import SHADES, Patches, PatchSource
-
-__all__ = ["SHADES", "Negative", "PatchSource", "Patches", "patches", "view"]
+from nsl_bench.run.mock_tasks import Patches
 
 
 class Negative(PixelShift):

@@ -176,12 +176,7 @@ def test_only_regular_files_are_read(tmp_path) -> None:  # type: ignore[no-untyp
 
 
 @pytest.mark.parametrize(
-    "read",
-    [
-        lambda path: read_toml(path, "The plan"),
-        Recipe.read,
-        lambda path: Manifest.read(path.parent),
-    ],
+    "read", [lambda path: read_toml(path, "The plan"), Recipe.read, lambda path: Manifest.read(path.parent)]
 )
 def test_pipes_are_not_waited_for(read, tmp_path) -> None:  # type: ignore[no-untyped-def]
     import os

@@ -14,7 +14,8 @@ from nsl_bench.api import explanation as module
 from nsl_bench.cli.explain import command as explain
 from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
-from nsl_bench.core.types import Hypothesis, Track
+from nsl_bench.core.tracks import Track
+from nsl_bench.core.types import Hypothesis
 from nsl_bench.data.splits import make_source
 from nsl_bench.run.job import Job
 from nsl_bench.run.record import Record

@@ -6,7 +6,7 @@ from nsl_bench.core import registry
 from nsl_bench.core.types import BLANK, Split
 from nsl_bench.data.reuse import distinct_images, reuse
 from nsl_bench.data.splits import make_source, make_split
-from nsl_bench.testing.toy import SHADES
+from nsl_bench.run.mock_tasks import SHADES
 
 
 def test_different_images_are_counted_once_and_blanks_never() -> None:

@@ -17,7 +17,8 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.core.shift import named_shifts
 from nsl_bench.data.show import sheet
 from nsl_bench.data.splits import make_source, symbolic_split
-from nsl_bench.testing.toy import Negative, Patches, PatchSource, patches
+from nsl_bench.run.mock_tasks import Patches, PatchSource
+from nsl_bench.testing.toy import Negative, patches
 
 BENCHMARKS = [
     name

@@ -129,10 +129,7 @@ def test_the_content_hash_is_the_same_for_any_number_of_workers(
         ({"shift": "rotate9", "percent": 10}, "Unknown shift 'rotate9'. Did you mean 'rotate90'?"),
         ({"shift": None}, "shift must be a string; got None."),
         ({"shift": "rotate90", "percent": 101}, "percent must be between 0 and 100; got 101."),
-        (
-            {"shift": "rotate90", "percent": "fifty"},
-            "must be a number between 0 and 100; got 'fifty'.",
-        ),
+        ({"shift": "rotate90", "percent": "fifty"}, "must be a number between 0 and 100; got 'fifty'."),
         ({"shift": "rotate90", "percent": math.nan}, "percent must be a number between 0 and 100; got nan."),
         ({"shift": "rotate90", "percent": True}, "percent must be a number between 0 and 100; got True."),
         ({"percent": 10}, "percent=10 requires a shift: add shift='rotate90'."),

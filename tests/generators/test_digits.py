@@ -169,18 +169,10 @@ class TestMnistFolders:
             ("train-images-idx3-ubyte", b"", "is empty"),
             ("train-images-idx3-ubyte", b"idx", "is not an idx file of bytes with 3 dimension"),
             ("train-images-idx3-ubyte", idx(np.zeros((3, 4), np.uint8)), "is not an idx file"),
-            (
-                "train-images-idx3-ubyte",
-                idx(np.zeros((100, 28, 28), np.uint8))[:-1],
-                "has 78399 bytes",
-            ),
+            ("train-images-idx3-ubyte", idx(np.zeros((100, 28, 28), np.uint8))[:-1], "has 78399 bytes"),
             ("train-images-idx3-ubyte", idx(np.zeros((3, 8, 8), np.uint8)), "28 x 28 pixels; got 8 x 8"),
             ("t10k-images-idx3-ubyte", idx(np.zeros((3, 28, 28), np.uint8)), "3 images, but .* 100 labels"),
-            (
-                "train-labels-idx1-ubyte",
-                idx(np.full(100, 12, np.uint8)),
-                "must be between 0 and 9; got 12",
-            ),
+            ("train-labels-idx1-ubyte", idx(np.full(100, 12, np.uint8)), "must be between 0 and 9; got 12"),
         ],
     )
     def test_broken_files(self, tmp_path: Path, name: str, content: bytes, what: str) -> None:

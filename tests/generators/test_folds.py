@@ -46,8 +46,7 @@ def test_specs_of_folds() -> None:
     fixed = registry.create("benchmark", f"{FIVE},fold=2")
     first = symbolic_split(registry.create("benchmark", FIVE), "test", repeat=2)
     assert np.array_equal(
-        np.unique(symbolic_split(fixed, "test", repeat=1).concepts, axis=0),
-        np.unique(first.concepts, axis=0),
+        np.unique(symbolic_split(fixed, "test", repeat=1).concepts, axis=0), np.unique(first.concepts, axis=0)
     )
 
 

@@ -17,7 +17,8 @@ import psutil
 import pytest
 
 from nsl_bench.core.errors import UserError
-from nsl_bench.logic.guarded.call import Allowance, Ended, guarded
+from nsl_bench.logic.guarded.call import guarded
+from nsl_bench.logic.guarded.child import Allowance, Ended
 from nsl_bench.logic.guarded.worker import inside
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the child process needs a POSIX system")

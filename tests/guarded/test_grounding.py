@@ -27,8 +27,9 @@ from nsl_bench.logic.guarded import rules as asked
 from nsl_bench.report.analysis import holds
 from nsl_bench.run import true_rule
 from nsl_bench.run.error_analysis import analyse_errors
+from nsl_bench.run.mock_tasks import Patches
 from nsl_bench.run.store import Store
-from nsl_bench.testing.toy import Patches, patches, view
+from nsl_bench.testing.toy import patches, view
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="the child process needs a POSIX system")
 
@@ -217,8 +218,7 @@ class TestRuns:
         monkeypatch.setattr(true_rule, "_EQUIVALENCE_SECONDS", 1.0)
 
     @pytest.mark.parametrize(
-        ("rule", "sentence"),
-        [(SUM, "takes longer than"), (f"differ :- X = {OVERFLOW}.", "crashed clingo")],
+        ("rule", "sentence"), [(SUM, "takes longer than"), (f"differ :- X = {OVERFLOW}.", "crashed clingo")]
     )
     def test_crisp_answers_stay(self, rule: str, sentence: str) -> None:
         split = patches("test")

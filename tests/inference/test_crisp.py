@@ -142,10 +142,7 @@ def test_contexts_may_be_rules() -> None:
     ("rules", "sentence"),
     [
         (["win(X) :- card(X"], r"The hypothesis, line 1, column 17: syntax error"),
-        (
-            ["win(X) :- not card(X,1)."],
-            r"line 1, column 1: .* cannot be grounded: .*binds X \(unsafe\)",
-        ),
+        (["win(X) :- not card(X,1)."], r"line 1, column 1: .* cannot be grounded: .*binds X \(unsafe\)"),
         (["#script (python) #end."], "#script is not supported in the hypothesis"),
         (['#include "x.lp".'], "#include is not supported in the hypothesis"),
         (["#minimize { 1,X : card(X,1) }."], "are not supported"),

@@ -22,7 +22,7 @@ import numpy as np
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.processes import messages
 from nsl_bench.core.types import Hypothesis, WeightedExample
-from nsl_bench.logic.guarded.call import Ended
+from nsl_bench.logic.guarded.child import Ended
 
 
 class _Bad:

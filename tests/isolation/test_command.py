@@ -13,9 +13,10 @@ import pytest
 from nsl_bench.core.errors import UserError
 from nsl_bench.learners.base import InvalidOutput, Unanswered, hypothesis_of, labels_of, probabilities_of
 from nsl_bench.learners.command import command_of, spec_of, version_of_command
+from nsl_bench.run.mock_tasks import PatchSource
 from nsl_bench.sandbox.command import CommandLearner
 from nsl_bench.sandbox.limits import Failure, Limits
-from nsl_bench.testing.toy import PatchSource, patches, view
+from nsl_bench.testing.toy import patches, view
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="learners are isolated on POSIX systems")
 

@@ -17,11 +17,12 @@ import pytest
 from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
 from nsl_bench.learners.base import InvalidOutput, hypothesis_of, labels_of, probabilities_of
+from nsl_bench.run.mock_tasks import PatchSource
 from nsl_bench.sandbox import kernel
 from nsl_bench.sandbox.host import IsolatedLearner
 from nsl_bench.sandbox.limits import GIB, Failure, Limits, memory_size
 from nsl_bench.sandbox.sandbox import reach_of
-from nsl_bench.testing.toy import PatchSource, patches, view
+from nsl_bench.testing.toy import patches, view
 
 HERE = Path(__file__).parent
 BAD, HOSTILE = HERE / "bad.py", HERE / "hostile.py"
@@ -232,7 +233,7 @@ def test_the_best_hypothesis_so_far_of_a_late_learner_counts() -> None:
     assert np.array_equal(labels, patches("test").labels)
 
 
-ABSTRACT = "\0nsl-bench-test"
+ABSTRACT = f"\0nsl-bench-test-{os.getpid()}"
 
 
 @needs_landlock
@@ -245,7 +246,7 @@ def test_hostile_learners_get_nothing(name: str, tmp_path: Path, monkeypatch: py
         (tmp_path / folder / file).write_text("label")
     (tmp_path / "notes.txt").write_text("labels")
     learner = tmp_path / "hostile.py"
-    learner.write_text(HOSTILE.read_text())
+    learner.write_text(HOSTILE.read_text().replace("nsl-bench-test", ABSTRACT[1:]))
     secret = Limits(
         time=120, read=(tmp_path,), hidden=(tmp_path / "splits", tmp_path / "results", tmp_path / "notes.txt")
     )

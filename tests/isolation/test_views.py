@@ -15,8 +15,9 @@ from nsl_bench.core.processes import messages
 from nsl_bench.core.types import Predictions
 from nsl_bench.data.splits import symbolic_split
 from nsl_bench.learners.view import ASKED, TrackError, View
+from nsl_bench.run.mock_tasks import PatchSource
 from nsl_bench.sandbox.views import RemoteView, answer, card_of
-from nsl_bench.testing.toy import PatchSource, patches, view
+from nsl_bench.testing.toy import patches, view
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="learners are isolated on POSIX systems")
 TRACKS = ("symbolic", "pretrained", "concept_labels", "known_rules", "label_only", "end_to_end")

@@ -11,11 +11,12 @@ from las.plain_bodies import PlainBody, PlainSpace
 
 from nsl_bench.core.budget import Budget
 from nsl_bench.logic.las import LasTask, solve
+from nsl_bench.logic.las.bits import pack, unpack
 from nsl_bench.logic.las.enumeration import compiled
 from nsl_bench.logic.las.enumeration.bodies import Bodies
 from nsl_bench.logic.las.enumeration.building_blocks import Relevance
 from nsl_bench.logic.las.enumeration.components import Body
-from nsl_bench.logic.las.tables.columns import Columns, pack, unpack
+from nsl_bench.logic.las.tables.columns import Columns
 from nsl_bench.logic.las.tables.grounding import ground
 from nsl_bench.logic.las.tables.intervals import Interest
 from nsl_bench.logic.las.tables.literals import Vocabulary

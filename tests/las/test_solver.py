@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from nsl_bench.logic.las import LasTask, solve
+from nsl_bench.logic.las.bits import pack, unpack
 from nsl_bench.logic.las.enumeration import compiled, evaluation
 from nsl_bench.logic.las.enumeration.compiled import compiled_kernels
-from nsl_bench.logic.las.tables.columns import pack, unpack
 from nsl_bench.logic.las.task import Tier
 
 COSTS = '#bias("penalty(1, head).").\n#bias("penalty(1, body(X)) :- in_body(X).").\n'

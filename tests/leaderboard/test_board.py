@@ -200,10 +200,7 @@ def test_means_say_how_sure_they_are(board: Board) -> None:
     assert 0 <= area.spread.low < area.mean < area.spread.high <= 1
     known = entries["random_forest"].spreads[contest.name, "hypothesis_accuracy"]
     assert list(known.components) == ["train splits", "test examples"], "true concepts show no images"
-    assert set(entries["ffnsl"].spreads) == {
-        ("grids", "hypothesis_accuracy"),
-        ("grids", "brier_score"),
-    }
+    assert set(entries["ffnsl"].spreads) == {("grids", "hypothesis_accuracy"), ("grids", "brier_score")}
 
 
 def test_the_site_names_what_varies(site: Path) -> None:

@@ -16,7 +16,7 @@ from nsl_bench.leaderboard.contests import Contest
 from nsl_bench.leaderboard.scoring import score
 from nsl_bench.leaderboard.submission import PREDICTIONS
 
-from nsl_bench.logic.guarded.call import Ended
+from nsl_bench.logic.guarded.child import Ended
 
 Change = Callable[[Path], object]
 FILES = 2000

@@ -7,12 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
-from nsl_bench.leaderboard.ranking import (
-    adjusted_p_values,
-    groups,
-    mean_ranks,
-    place,
-)
+from nsl_bench.leaderboard.ranking import adjusted_p_values, groups, mean_ranks, place
 from scipy.special import stdtr
 from scipy.stats import ttest_rel
 

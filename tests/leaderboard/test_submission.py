@@ -303,10 +303,7 @@ BROKEN_FOREST: list[tuple[Change, tuple[str, ...]]] = [
     (run(job={"network": "\ud800"}), ("line 1", "surrogate")),
     (run(job={"network": 1.5}), ("line 1", "job.network must be a string; got 1.5")),
     (run(job={"network": None}), ("line 1", "job.network must be", "pretrained", "got null")),
-    (
-        run(job={"track": "symbolic"}),
-        ("line 1", "must be null in the track symbolic", "'softmax'"),
-    ),
+    (run(job={"track": "symbolic"}), ("line 1", "must be null in the track symbolic", "'softmax'")),
     (run(job={"learner": "x" * 1_000_000}), ("line 1", "learner", "at most 400")),
     (run(job={"learner": "\x1b[2J"}), ("line 1", "learner", "printable")),
     *((from_bytes(line), ("line 1",)) for line in (b"{}", b"[1]", b"\xff\xfe", b"[" * 100_000)),

@@ -18,7 +18,7 @@ from nsl_bench.leaderboard.site.build import build_site
 from nsl_bench.leaderboard.site.pages import overview_rows
 from nsl_bench.leaderboard.submission import PREDICTIONS, write_submission
 
-from nsl_bench.core.types import Track
+from nsl_bench.core.tracks import Track
 from nsl_bench.run.bench import Bench
 from nsl_bench.run.plan import plan
 from nsl_bench.run.store import Store

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from nsl_bench.core.types import BLANK, ConceptSpace, Predictions
 from nsl_bench.learners.d2k import confidence, weighted_examples
 from nsl_bench.learners.view import View
-from nsl_bench.testing.toy import Patches, patches
+from nsl_bench.run.mock_tasks import Patches
+from nsl_bench.testing.toy import patches
 
 
 def predictions(confidences: list[list[float | None]]) -> Predictions:

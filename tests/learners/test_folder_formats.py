@@ -17,9 +17,10 @@ from nsl_bench.learners.base import InvalidOutput, labels_of, probabilities_of
 from nsl_bench.learners.command import command_of, format_of, spec_of
 from nsl_bench.learners.folder_formats import answered
 from nsl_bench.learners.task_folders import read_predictions, write
+from nsl_bench.run.mock_tasks import PatchSource
 from nsl_bench.sandbox.command import CommandLearner
 from nsl_bench.sandbox.limits import Limits
-from nsl_bench.testing.toy import PatchSource, patches, view
+from nsl_bench.testing.toy import patches, view
 
 NAMES = ("same", "differ")
 

@@ -12,17 +12,19 @@ import pytest
 from nsl_bench.core import registry
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import NotApplicable, UserError
-from nsl_bench.core.types import Part, Predictions, Track
+from nsl_bench.core.tracks import Track
+from nsl_bench.core.types import Part, Predictions
 from nsl_bench.learners.semantic_loss import SemanticLoss
 from nsl_bench.learners.truth_tables import likeliest, truth_tables
 from nsl_bench.learners.view import TrackError, View
 from nsl_bench.logic.inference.problog.engine import answer
 from nsl_bench.run.bench import Bench
 from nsl_bench.run.concepts import concept_metrics
+from nsl_bench.run.mock_tasks import PatchSource
 from nsl_bench.run.plan import plan
 from nsl_bench.sandbox.host import IsolatedLearner
 from nsl_bench.sandbox.limits import Failure, Limits
-from nsl_bench.testing.toy import PatchSource, patches, view
+from nsl_bench.testing.toy import patches, view
 
 LEARNER = """
 import numpy as np
@@ -130,11 +132,7 @@ def test_perception_is_learned_through_the_rule() -> None:
     right, majority = labels == patches("test").labels, np.bincount(patches("test").labels).max() / 60
     assert right.mean() > majority + 0.1
     found = concept_metrics(learner.predict_concepts(test), patches("test"))
-    assert set(found) == {
-        "learner_concept_accuracy",
-        "learner_concept_calibration_error",
-        "concept_collapse",
-    }
+    assert set(found) == {"learner_concept_accuracy", "learner_concept_calibration_error", "concept_collapse"}
 
 
 def test_the_likeliest_world_has_a_label() -> None:

@@ -12,8 +12,9 @@ from nsl_bench.core.errors import NotApplicable, UserError
 from nsl_bench.core.types import Split
 from nsl_bench.learners.base import hypothesis_of, labels_of, probabilities_of
 from nsl_bench.learners.vit import ViT
+from nsl_bench.run.mock_tasks import Patches, PatchSource
 from nsl_bench.testing import LearnerTests
-from nsl_bench.testing.toy import Patches, PatchSource, patches, view
+from nsl_bench.testing.toy import patches, view
 
 LEAST = {
     "majority": 0.4,

@@ -12,11 +12,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from nsl_bench.core.types import Track
+from nsl_bench.core.tracks import Track
 from nsl_bench.learners.base import InvalidOutput
 from nsl_bench.learners.folder_formats import Format
 from nsl_bench.learners.task_folders import read_predictions, read_rules, write
-from nsl_bench.testing.toy import Patches, PatchSource, patches, view
+from nsl_bench.run.mock_tasks import Patches, PatchSource
+from nsl_bench.testing.toy import patches, view
 
 IDS = [f"test-{i}" for i in range(6)]
 NAMES = ("same", "differ")
@@ -122,10 +123,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "missing": ({"example": [*IDS[:3], "test-9", "x", "y"]}, "3 examples missing, 3 unknown, 0 repeated"),
     "duplicates": ({"example": [*IDS[:5], "test-0"]}, "1 examples missing, 0 unknown, 1 repeated"),
     "null ids": ({"example": [*IDS[:5], None]}, "1 examples missing, 1 unknown"),
-    "NaN": (
-        {"p_same": [0.5] * 6, "p_differ": [0.5] * 5 + [np.nan]},
-        "NaN or missing, first of test-5",
-    ),
+    "NaN": ({"p_same": [0.5] * 6, "p_differ": [0.5] * 5 + [np.nan]}, "NaN or missing, first of test-5"),
     "null": ({"p_same": [0.5] * 6, "p_differ": [0.5] * 5 + [None]}, "1 examples are NaN or missing"),
     "infinity": ({"p_same": [np.inf] * 6, "p_differ": [0.5] * 6}, "6 examples are infinite"),
     "negative": ({"p_same": [-0.5] * 6, "p_differ": [0.5] * 6}, "6 examples are negative"),
@@ -135,10 +133,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         "'p_same' of .* must have .*; got the type list",
     ),
     "nested label": ({"label": [{"a": "same"}] * 6}, "'label' of .* must have .*; got the type struct"),
-    "numbers for ids": (
-        {"example": list(range(6)), "label": ["same"] * 6},
-        "'example' of .* int64",
-    ),
+    "numbers for ids": ({"example": list(range(6)), "label": ["same"] * 6}, "'example' of .* int64"),
     "half": ({"p_same": [0.5] * 6}, "has the column p_same but lacks p_differ"),
     "nothing": ({"guess": ["same"] * 6}, "must have the column 'label' or the columns p_same, p_differ"),
     "unknown label": ({"label": ["same"] * 4 + ["maybe", "no"]}, "2 labels are not in .*first: 'maybe'"),

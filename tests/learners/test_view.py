@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from nsl_bench.core.errors import UserError
-from nsl_bench.core.types import BLANK, Track
+from nsl_bench.core.tracks import Track
+from nsl_bench.core.types import BLANK
 from nsl_bench.learners.view import TrackError, View
-from nsl_bench.testing.toy import Negative, Patches, PatchSource, patches, view
+from nsl_bench.run.mock_tasks import Patches, PatchSource
+from nsl_bench.testing.toy import Negative, patches, view
 
 TRACKS: tuple[Track, ...] = (
     "symbolic",

@@ -12,7 +12,8 @@ from nsl_bench.core import cache
 from nsl_bench.core.metrics.predictions import calibration_error
 from nsl_bench.perception import trained_networks
 from nsl_bench.perception.figures import BINS, figures, histogram
-from nsl_bench.testing.toy import Negative, Patches, PatchSource
+from nsl_bench.run.mock_tasks import Patches, PatchSource
+from nsl_bench.testing.toy import Negative
 
 
 def test_the_histogram_has_the_papers_bins() -> None:

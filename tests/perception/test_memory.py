@@ -44,7 +44,7 @@ def test_small_networks_are_trained_on_one_thread(monkeypatch: pytest.MonkeyPatc
     import torch
 
     from nsl_bench.perception import trained_networks, training
-    from nsl_bench.testing.toy import Patches, PatchSource
+    from nsl_bench.run.mock_tasks import Patches, PatchSource
 
     seen: list[int] = []
     tensor = training.tensor

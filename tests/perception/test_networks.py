@@ -11,8 +11,8 @@ from nsl_bench.perception.images import resize
 from nsl_bench.perception.networks.edl_gen import EDLGen
 from nsl_bench.perception.networks.softmax import SoftmaxCNN
 from nsl_bench.perception.networks.temperature import _best_temperature
+from nsl_bench.run.mock_tasks import Patches, PatchSource
 from nsl_bench.testing import NetworkTests
-from nsl_bench.testing.toy import Patches, PatchSource
 
 
 class TestDigits(NetworkTests):

@@ -18,7 +18,8 @@ from nsl_bench.core.workers import spread
 from nsl_bench.data.content import image_digest
 from nsl_bench.perception import predict, trained_networks
 from nsl_bench.perception.network import Network
-from nsl_bench.testing.toy import Negative, Patches, PatchSource, patches
+from nsl_bench.run.mock_tasks import Patches, PatchSource
+from nsl_bench.testing.toy import Negative, patches
 
 SPEC = "softmax:epochs=12,dense=16"
 

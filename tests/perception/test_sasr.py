@@ -11,8 +11,8 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.perception import trained_networks
 from nsl_bench.perception.networks.sasr import SASR, _nearest
 from nsl_bench.perception.networks.sasr_module import SceneSizes
+from nsl_bench.run.mock_tasks import Patches, PatchSource
 from nsl_bench.testing import NetworkTests
-from nsl_bench.testing.toy import Patches, PatchSource
 
 
 class TestSASR(NetworkTests):

@@ -23,7 +23,7 @@ from nsl_bench.perception.checkpoint import Checkpoint
 from nsl_bench.perception.figures import figures
 from nsl_bench.perception.network import Network, header_of
 from nsl_bench.perception.networks.meta_network import MetaNetwork
-from nsl_bench.testing.toy import Patches, PatchSource
+from nsl_bench.run.mock_tasks import Patches, PatchSource
 
 SPEC = "softmax:epochs=1,dense=4"
 
@@ -363,7 +363,8 @@ def test_a_composite_is_made_of_its_own_kinds(tmp_path: Path, monkeypatch) -> No
 
 
 TRAIN = """
-from nsl_bench.testing.toy import Patches, PatchSource
+from nsl_bench.run.mock_tasks import Patches
+from nsl_bench.run.mock_tasks import PatchSource
 from nsl_bench.perception import trained_networks
 print(trained_networks.trained("softmax:epochs=3,dense=4", Patches(), PatchSource()).fingerprint())
 """

@@ -9,7 +9,8 @@ from types import ModuleType
 import pytest
 
 from nsl_bench.run.job import Job
-from nsl_bench.run.store import Record, Store
+from nsl_bench.run.record import Record
+from nsl_bench.run.store import Store
 
 ROOT = Path(__file__).parents[2]
 

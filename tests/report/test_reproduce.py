@@ -22,7 +22,8 @@ from nsl_bench.report.published.reasons import check_reason, misread
 from nsl_bench.report.published.reproduce import PRESETS, Figure, compare, grid, paper_atoms
 from nsl_bench.run.bench import Bench
 from nsl_bench.run.job import Job
-from nsl_bench.run.store import Record, Store
+from nsl_bench.run.record import Record
+from nsl_bench.run.store import Store
 from nsl_bench.run.sweep import sweep
 
 CARDS = Hypothesis(

@@ -274,8 +274,4 @@ def test_runs_without_shift_have_one_table_over_test_tasks(tmp_path: Path) -> No
             kept.add(Record(one, "ok", {"framework_accuracy": 0.5}))
     text = render_structure(kept.frame(), ["framework_accuracy"])
     titles = [line.rpartition(", ")[2] for line in text.splitlines() if line.startswith("##")]
-    assert sorted(titles) == [
-        "framework accuracy by test task",
-        "shift comic 50 %",
-        "shift noir 50 %",
-    ]
+    assert sorted(titles) == ["framework accuracy by test task", "shift comic 50 %", "shift noir 50 %"]

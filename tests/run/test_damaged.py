@@ -17,7 +17,7 @@ from guarded_calls import aborts
 from nsl_bench.cli import main
 from nsl_bench.core.errors import UserError
 from nsl_bench.logic.guarded import call
-from nsl_bench.logic.guarded.call import Ended
+from nsl_bench.logic.guarded.child import Ended
 from nsl_bench.run import parquet
 from nsl_bench.run.store import NoPredictions, Store
 

@@ -8,7 +8,8 @@ import pytest
 from nsl_bench.core import registry
 from nsl_bench.core.types import BLANK, Hypothesis, Predictions
 from nsl_bench.run.error_analysis import CAUSES, analyse_errors, perceived
-from nsl_bench.testing.toy import Patches, patches
+from nsl_bench.run.mock_tasks import Patches
+from nsl_bench.testing.toy import patches
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from nsl_bench.cli import main
-from nsl_bench.core.types import Track
+from nsl_bench.core.tracks import Track
 from nsl_bench.learners.base import About
 from nsl_bench.learners.ffnsl import FFNSL
 from nsl_bench.run.bench import Bench

@@ -9,10 +9,10 @@ import pytest
 from click.testing import CliRunner
 
 import nsl_bench
-from nsl_bench.api.evaluation import Options
 from nsl_bench.cli.report import command as report_command
 from nsl_bench.run.bench import Bench
 from nsl_bench.run.check import check
+from nsl_bench.run.grid import Options
 from nsl_bench.run.plan import plan
 from nsl_bench.sandbox.limits import Limits
 

@@ -22,8 +22,8 @@ from nsl_bench.report.tables import render
 from nsl_bench.run import store as store_module
 from nsl_bench.run.concepts import read_concepts
 from nsl_bench.run.job import Job
-from nsl_bench.run.record import SCHEMA, SCHEMA_FILE
-from nsl_bench.run.store import Record, Store
+from nsl_bench.run.record import SCHEMA, SCHEMA_FILE, Record
+from nsl_bench.run.store import Store
 
 FIXTURES = Path(__file__).parent / "fixtures"
 
@@ -70,7 +70,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from nsl_bench.run import store as store_module
 from nsl_bench.run.job import Job
-from nsl_bench.run.store import Record, Store
+from nsl_bench.run.record import Record
+from nsl_bench.run.store import Store
 store = Store(Path(sys.argv[1]))
 for repeat in range(int(sys.argv[2]), int(sys.argv[2]) + 50):
     job = Job("b", "1", "s", "f", *("standard", 0.0) * 2, "small", repeat, "l", "pretrained", "softmax")

@@ -13,11 +13,11 @@ from nsl_bench.generators.tasks.follow_suit import FollowSuit
 from nsl_bench.generators.tasks.sudoku_folds import sudoku_4x4, sudoku_9x9
 
 import nsl_bench
-from nsl_bench.api.evaluation import Options
 from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.types import BLANK
 from nsl_bench.run.bench import Bench
+from nsl_bench.run.grid import Options
 from nsl_bench.run.job import Job
 from nsl_bench.run.plan import plan
 from nsl_bench.run.structural_shift import changed_sizes, covering, member_of, with_concepts

@@ -16,8 +16,6 @@ import numpy.typing as npt
 
 from ...keyed_random import uniforms
 
-__all__ = ["Augmentation", "Placement", "draw_augmentation"]
-
 _GRID = 2**16
 
 
@@ -92,14 +90,7 @@ class Augmentation:
         zx = -self.zoom_x if self.flip else self.zoom_x
         # Picture offset = rotate(shear(zoom(card offset))); this is its inverse.
         return Placement(
-            x,
-            y,
-            (
-                (c + slant * s) / zx,
-                (s - slant * c) / zx,
-                -s / self.zoom_y,
-                c / self.zoom_y,
-            ),
+            x, y, ((c + slant * s) / zx, (s - slant * c) / zx, -s / self.zoom_y, c / self.zoom_y)
         )
 
     def tones(self) -> npt.NDArray[np.uint8]:

@@ -11,8 +11,6 @@ from . import comic, noir, standard
 from .ink import Canvas, Colour, rounded_box
 from .pool import CardPool
 
-__all__ = ["DrawnDecks", "draw_card"]
-
 _DECKS: Mapping[str, tuple[Callable[[Canvas, str], None], Colour, float]] = {
     "standard": (standard.draw, standard.EDGE, 6),
     "noir": (noir.draw, noir.EDGE, 3),

@@ -28,8 +28,6 @@ from ..class_folders import ENDINGS, hidden, subfolders
 from .names import ADVERSARIAL, CARDS, RANKS, SUITS
 from .pool import CardPool
 
-__all__ = ["DeckFolder", "card_of"]
-
 _ENDINGS = frozenset(ENDINGS.split(", "))
 
 _SUITS = {

@@ -10,8 +10,6 @@ from collections.abc import Mapping
 
 from .ink import Shape, arc, bezier, ellipse, mirrored, placed, polygon, stroke
 
-__all__ = ["PIPS", "index", "suit"]
-
 Line = list[tuple[float, float]]
 
 

@@ -15,21 +15,6 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
-__all__ = [
-    "Canvas",
-    "Colour",
-    "Points",
-    "Shape",
-    "arc",
-    "bezier",
-    "ellipse",
-    "mirrored",
-    "placed",
-    "polygon",
-    "rounded_box",
-    "stroke",
-]
-
 Colour = tuple[int, int, int]
 Points = npt.NDArray[np.float64]
 Shape = list[Points]

@@ -14,8 +14,6 @@ import numpy.typing as npt
 
 from nsl_bench.core.compiling import numba as nb
 
-__all__ = ["lay", "lay_plain", "pack", "shade"]
-
 Array = npt.NDArray[Any]
 
 _BITS = 17

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from nsl_bench.core.types import ConceptSpace
 
-__all__ = ["ADVERSARIAL", "CARDS", "CARD_SPACE", "COURTS", "RANKS", "SUITS", "split_name"]
-
 SUITS = ("c", "d", "h", "s")
 RANKS = ("a", "2", "3", "4", "5", "6", "7", "8", "9", "10", "j", "q", "k")
 COURTS = ("j", "q", "k")

@@ -28,8 +28,6 @@ from .augment import draw_augmentation
 from .names import ADVERSARIAL, CARD_SPACE, CARDS
 from .table import CARD_SHARE, RATIO, SMALL_SHARE, Sprite, lay, on_plain_table, strewn_table
 
-__all__ = ["CardPool"]
-
 _MIN_SIDE = 16
 
 
@@ -44,10 +42,7 @@ class CardPool(ImageSource):
 
     concept_space: ConceptSpace = option(ALL, "the cards to show; all 52 if None")
     images_per_card: int = option(
-        750,
-        "augmented images of each card, at least 4",
-        least=4,
-        words="4 or more, to fill all three pools",
+        750, "augmented images of each card, at least 4", least=4, words="4 or more, to fill all three pools"
     )
     image_height: int = option(274, "pixels", least=_MIN_SIDE, most=4096, unit="pixels")
     image_width: int = option(174, "pixels", least=_MIN_SIDE, most=4096, unit="pixels")

@@ -13,8 +13,6 @@ from .glyphs import PIPS, index, suit
 from .ink import Canvas, Colour, Shape, arc, bezier, ellipse, mirrored, placed, polygon, rounded_box, stroke
 from .names import COURTS, split_name
 
-__all__ = ["EDGE", "draw"]
-
 EDGE: Colour = (150, 150, 150)
 """Colour of the card's edge."""
 

@@ -15,8 +15,6 @@ import numpy.typing as npt
 from ...keyed_random import uniforms
 from .augment import Augmentation, Placement
 
-__all__ = ["CARD_SHARE", "RATIO", "SMALL_SHARE", "Sprite", "lay", "on_plain_table", "strewn_table"]
-
 CARD_SHARE = 0.84
 """Width of a card's box, as a share of the picture's, in a plain picture."""
 

@@ -14,8 +14,6 @@ import numpy.typing as npt
 from ...keyed_random import Dice
 from ..paint import Mask, Picture, Points, blotches, lay, mask_of, soften
 
-__all__ = ["DISEASED", "Canvas"]
-
 _Colour = tuple[float, float, float]
 
 

@@ -18,8 +18,6 @@ from .diseases import DISEASED, Canvas
 from .names import BACKGROUND, CROP_SPACE, DISEASE_OF, SPECIES_OF
 from .shapes import LEAVES, Leaf
 
-__all__ = ["DrawnLeaves"]
-
 _TABLES = ((150, 144, 148), (128, 120, 124), (168, 160, 152), (112, 108, 116), (186, 182, 180))
 _TRINKETS = ((186, 60, 52), (62, 92, 168), (232, 196, 72), (90, 64, 48), (222, 222, 226), (40, 40, 44))
 

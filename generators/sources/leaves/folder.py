@@ -19,8 +19,6 @@ from ..class_folders import Layout, by_folders
 from ..image_folder import FolderPool
 from .names import BACKGROUND, CROP_SPACE, CROPS, DISEASE_OF, SPECIES, SPECIES_OF
 
-__all__ = ["PlantFolder", "crop_of"]
-
 _WHAT = "one subfolder a class, such as Apple___Apple_scab or Tomato_healthy"
 
 _WORDS: Mapping[str, tuple[frozenset[str], ...]] = {

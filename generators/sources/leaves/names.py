@@ -11,8 +11,6 @@ from types import MappingProxyType
 
 from nsl_bench.core.types import ConceptSpace
 
-__all__ = ["BACKGROUND", "CROPS", "CROP_SPACE", "DISEASES", "DISEASE_OF", "SPECIES", "SPECIES_OF"]
-
 BACKGROUND = "Background_without_leaves"
 """What a picture without a leaf shows; its prediction makes no example."""
 

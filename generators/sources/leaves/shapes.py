@@ -14,8 +14,6 @@ import numpy as np
 from ...keyed_random import Dice
 from ..paint import Points
 
-__all__ = ["LEAVES", "Leaf", "Leaflet"]
-
 _STEPS = 72
 
 

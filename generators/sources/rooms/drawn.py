@@ -21,8 +21,6 @@ from .furnishing import ROOMS, SEGMENTS, Furnishing
 from .names import SCENE_SPACE
 from .things import COLOURS, THINGS, Colour, Thing
 
-__all__ = ["DrawnRooms"]
-
 _WALL, _FLOOR, _CEILING = range(3)
 _SUB = 4
 

@@ -19,8 +19,6 @@ from ..class_folders import Layout, by_folders, class_roots, classes_in, divide,
 from ..image_folder import FolderPool
 from .names import SCENE_SPACE, SCENES, SUPER_CLASS_OF
 
-__all__ = ["Mit67"]
-
 _LISTS = ("TrainImages.txt", "TestImages.txt")
 _MOST_BYTES = 1 << 26
 _WHAT = "one subfolder a scene, such as airport_inside"

@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from .names import SCENES
 from .things import THINGS
 
-__all__ = ["FLOORS", "ROOMS", "SEGMENTS", "WALLS", "Furnishing"]
-
 FLOORS = ("wood", "tiles", "carpet", "concrete")
 WALLS = ("paint", "paper", "brick", "tiled", "panels", "glass", "stone", "metal")
 

@@ -10,8 +10,6 @@ from types import MappingProxyType
 
 from nsl_bench.core.types import ConceptSpace
 
-__all__ = ["SCENES", "SCENE_SPACE", "SUPER_CLASSES", "SUPER_CLASS_OF"]
-
 _SCENES: Mapping[str, str] = {
     "store": "bakery bookstore clothingstore deli florist grocerystore jewelleryshop laundromat mall "
     "shoeshop toystore videostore",

@@ -14,8 +14,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Literal
 
-__all__ = ["COLOURS", "THINGS", "Colour", "Part", "Place", "Thing"]
-
 Colour = tuple[float, float, float]
 Place = Literal["floor", "back", "wall", "ceiling", "row"]
 """Where a thing is: on the floor, at the foot of the back wall, on the wall, under the ceiling; in rows."""

@@ -24,8 +24,6 @@ from ..digits import Digits, Mnist, idx_file, read_glyphs, scale_up, sklearn_dig
 from .letters import SIDE, draw_letter
 from .names import COLOURS, LETTERS, SUITS, colour_of, rank_of
 
-__all__ = ["DrawnLetters", "EmnistLetters", "Glyphs", "LetterSplit", "MnistRanks", "SklearnRanks"]
-
 Grey = npt.NDArray[np.uint8]
 """uint8 [28, 28]: white on black."""
 

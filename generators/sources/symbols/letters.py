@@ -12,8 +12,6 @@ from ...keyed_random import Dice
 from ..cards.ink import arc
 from ..paint import Points, lines
 
-__all__ = ["FONTS", "draw_letter"]
-
 SIDE = 28
 
 _FINE = 4

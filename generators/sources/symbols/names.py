@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from nsl_bench.core.types import ConceptSpace
 
-__all__ = ["COLOURS", "LETTERS", "SUITS", "colour_of", "rank_of", "symbols"]
-
 SUITS = ("diamonds", "clubs", "hearts", "spades")
 """In the order of the paper's letters A to D, in which ``suit0 < suit1`` compares them."""
 

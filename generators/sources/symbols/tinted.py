@@ -21,8 +21,6 @@ from .glyphs import DrawnLetters, EmnistLetters, Glyphs, MnistRanks, SklearnRank
 from .letters import SIDE
 from .names import SUITS, colour_of, rank_of, symbols
 
-__all__ = ["DrawnSymbols", "Emnist"]
-
 _MOST_RANKS = 10
 _RED = 5
 """Red has a fifth of white's green and blue."""

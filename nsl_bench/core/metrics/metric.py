@@ -13,8 +13,6 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from nsl_bench.core.types import Hypothesis
 
-__all__ = ["Answers", "Metric", "Need", "compute"]
-
 Need = Literal["probabilities", "shifted", "network", "rules", "record", "sequences"]
 
 

@@ -7,21 +7,6 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-__all__ = [
-    "accuracy",
-    "brier_score",
-    "brier_scores",
-    "calibration_error",
-    "checked_probabilities",
-    "f1_scores",
-    "invalid_mass",
-    "log_loss",
-    "macro_f1",
-    "most_probable",
-    "probabilistic_accuracy",
-    "reliability",
-]
-
 Labels = npt.NDArray[np.integer]
 Probabilities = npt.NDArray[np.floating]
 Float = TypeVar("Float", bound=np.floating)

@@ -14,8 +14,6 @@ from nsl_bench.core.metrics.metric import Answers, Metric, Need
 from nsl_bench.core.sequences import all_of
 from nsl_bench.core.types import AMBIGUOUS, UNDECIDED
 
-__all__ = ["METRICS"]
-
 Floats = npt.NDArray[np.float64]
 
 
@@ -157,17 +155,9 @@ METRICS = (
         compute=lambda a: of.accuracy(of.most_probable(_given(a)), a.labels),
     ),
     Metric(
-        "macro_f1",
-        "macro F1",
-        True,
-        compute=lambda a: of.macro_f1(a.predicted, a.labels, len(a.label_names)),
+        "macro_f1", "macro F1", True, compute=lambda a: of.macro_f1(a.predicted, a.labels, len(a.label_names))
     ),
-    Metric(
-        "f1",
-        "F1",
-        True,
-        per_label=lambda a: of.f1_scores(a.predicted, a.labels, len(a.label_names)),
-    ),
+    Metric("f1", "F1", True, per_label=lambda a: of.f1_scores(a.predicted, a.labels, len(a.label_names))),
     Metric(
         "aurc",
         "area under the risk-coverage curve",

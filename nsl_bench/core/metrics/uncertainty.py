@@ -9,8 +9,6 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["aurc", "detection_auroc", "fpr_at_95", "least_confidence"]
-
 Floats = npt.NDArray[np.float64]
 _FOUND = 0.95
 

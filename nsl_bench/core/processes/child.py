@@ -21,8 +21,6 @@ from typing import Any
 from nsl_bench.core.processes import messages
 from nsl_bench.core.processes.output import Output
 
-__all__ = ["Child", "detach", "kill_group"]
-
 _FASTEST_GROWTH = 8 << 30
 """Bytes a second by which the memory of a process may grow: when to look again follows from it."""
 

@@ -8,8 +8,6 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-__all__ = ["memory_of", "own_data", "resident", "starved"]
-
 _OUT_OF_MEMORY = re.compile(
     r"MemoryError|bad_alloc|allocate memory|unable to allocate|out of memory|outofmemory", re.IGNORECASE
 )

@@ -22,8 +22,6 @@ from typing import TYPE_CHECKING, Any, Union, get_args, get_origin, get_type_hin
 if TYPE_CHECKING:
     import numpy as np
 
-__all__ = ["Decoder", "encode", "receive", "restored", "send"]
-
 _HEAD = struct.Struct("!QQ")
 _KINDS = frozenset("biufU")
 _KEY = "__array__"

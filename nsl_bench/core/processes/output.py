@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import re
 
-__all__ = ["Output"]
-
 _HEAD = 1 << 18
 _TAIL = 1 << 16
 _COMMANDS = re.compile(r"[^\n\t\x20-\x7e\xa0-\U0010ffff]")

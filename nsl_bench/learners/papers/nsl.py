@@ -9,8 +9,6 @@ from __future__ import annotations
 from nsl_bench.learners.ffnsl import FFNSL
 from nsl_bench.learners.neural import CNNLSTM, FCN
 
-__all__ = ["nsl", "nsl_cnn_lstm", "nsl_fnn"]
-
 
 class nsl(FFNSL):
     """FFNSL as in the NSL paper (2020): the least length of rules plus penalties of uncovered examples.

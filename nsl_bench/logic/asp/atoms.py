@@ -9,8 +9,6 @@ from typing import Any, NamedTuple
 from nsl_bench.core.errors import UserError
 from nsl_bench.logic.asp.text import check_text
 
-__all__ = ["Atom", "goal_of", "parse_atom", "read_atom", "read_literal"]
-
 _NAME = re.compile(r"(-?)\s*([_']*[a-z][\w']*)\s*(\()?")
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[(),;:|{}"%]', re.DOTALL)
 _FLAT = re.compile(r"(-?)\s*([_']*[a-z][\w']*)\s*\(([^();:|{}\"%]*)\)")

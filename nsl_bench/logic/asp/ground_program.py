@@ -11,8 +11,6 @@ from nsl_bench.logic.asp.dependencies import strong_components
 if TYPE_CHECKING:
     from clingo import Control, Symbol
 
-__all__ = ["GroundProgram", "GroundRule", "WeightRule"]
-
 _EVERY = 512
 
 

@@ -13,9 +13,6 @@ if TYPE_CHECKING:
     from clingo.ast import AST
 
 
-__all__ = ["grounded"]
-
-
 def grounded(
     what: str,
     nodes: Iterable[AST] = (),

@@ -6,8 +6,6 @@ import itertools
 from collections.abc import Iterable
 from typing import NamedTuple
 
-__all__ = ["Names"]
-
 
 class Names(NamedTuple):
     """A prefix that occurs nowhere in some texts, in lower or upper case.

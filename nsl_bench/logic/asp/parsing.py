@@ -11,8 +11,6 @@ from clingo import Control, Symbol, ast
 from nsl_bench.core.errors import UserError
 from nsl_bench.logic.asp.text import check_text, directive
 
-__all__ = ["QuietControl", "by_text", "complaint", "nodes_in", "parse_text", "variables_in"]
-
 _REMEMBERED = 1 << 16
 
 Value = TypeVar("Value")

@@ -20,19 +20,6 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.logic.asp.dependencies import dependents, strong_components
 from nsl_bench.logic.asp.parsing import by_text, complaint, parse_text
 
-__all__ = [
-    "Program",
-    "Rule",
-    "Signature",
-    "parse",
-    "rule_of",
-    "signatures_in",
-    "statement",
-    "statements",
-    "subjects",
-    "union",
-]
-
 Signature = tuple[str, int]
 """A predicate: name and number of arguments."""
 

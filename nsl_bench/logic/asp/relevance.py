@@ -14,8 +14,6 @@ from clingo import ast
 from nsl_bench.logic.asp.parsing import variables_in
 from nsl_bench.logic.asp.program import Rule, Signature, signatures_in
 
-__all__ = ["Question", "questions", "unread_heads"]
-
 Question = tuple[ast.AST, tuple[ast.AST, ...]]
 """An atom, and the body literals under which it is asked for."""
 

@@ -30,8 +30,6 @@ from nsl_bench.logic.asp.parsing import by_text
 from nsl_bench.logic.asp.program import Program, Rule, Signature, statement
 from nsl_bench.logic.asp.relevance import Question, questions, unread_heads
 
-__all__ = ["LearnedRule", "Replicas", "closed", "replicate"]
-
 
 class LearnedRule(Protocol):
     """A rule that may be learned, in parts: atoms and comparisons as text; or one that is given whole."""

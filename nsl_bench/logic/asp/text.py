@@ -13,15 +13,6 @@ from pathlib import Path
 from nsl_bench.core import files
 from nsl_bench.core.errors import UserError
 
-__all__ = [
-    "check_characters",
-    "check_text",
-    "code_of",
-    "directive",
-    "read_text",
-    "stray",
-]
-
 _STRING = r'"(?:\\["\\n]|[^"\\\n])*+"'
 _UNCLOSED = r'(?P<unclosed>"(?:\\["\\n]|[^"\\\n%])*+)'
 """A quotation mark that begins no string, and what follows: no string begins in it, either."""

@@ -20,9 +20,7 @@ from typing import Any
 
 from nsl_bench.core.processes.memory import resident
 from nsl_bench.logic.guarded import worker
-from nsl_bench.logic.guarded.child import GROUNDING_SECONDS, Advice, Allowance, Child, Ended
-
-__all__ = ["GROUNDING_SECONDS", "RULES", "Advice", "Allowance", "Ended", "call_here", "guarded", "prepare"]
+from nsl_bench.logic.guarded.child import Advice, Allowance, Child
 
 _MOST_KEPT = 1 << 30
 """A child that holds more between two calls is replaced, in bytes."""

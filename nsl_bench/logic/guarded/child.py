@@ -28,8 +28,6 @@ from nsl_bench.core.processes import child as processes
 from nsl_bench.core.processes.memory import resident, starved
 from nsl_bench.logic.guarded import worker
 
-__all__ = ["GROUNDING_SECONDS", "Advice", "Allowance", "Child", "Ended"]
-
 GROUNDING_SECONDS = 60.0
 """The time limit of grounding unless another one is given."""
 

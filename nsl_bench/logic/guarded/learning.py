@@ -15,15 +15,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nsl_bench.core.processes.messages import restored
-from nsl_bench.logic.guarded.call import Allowance, Ended, guarded
+from nsl_bench.logic.guarded.call import guarded
+from nsl_bench.logic.guarded.child import Allowance, Ended
 from nsl_bench.logic.guarded.worker import stage, tell
 
 if TYPE_CHECKING:
     from nsl_bench.core.budget import Budget
     from nsl_bench.logic.las.language_bias import Dialect
     from nsl_bench.logic.las.task import LasTask, Progress, Solution
-
-__all__ = ["Learned", "list_space", "solve_isolated"]
 
 _GRACE = 0.9
 """Seconds that a solver may take beyond its time limit, e.g. to score what it found."""

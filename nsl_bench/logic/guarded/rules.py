@@ -12,7 +12,8 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from nsl_bench.core.processes.messages import restored
-from nsl_bench.logic.guarded.call import GROUNDING_SECONDS, Allowance, guarded
+from nsl_bench.logic.guarded.call import guarded
+from nsl_bench.logic.guarded.child import GROUNDING_SECONDS, Allowance
 from nsl_bench.logic.guarded.worker import stage
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from nsl_bench.logic.inference.engines import Engine
     from nsl_bench.logic.inference.query import Answer, Query
     from nsl_bench.logic.las.bias.hypothesis import Task
-
-__all__ = ["UNDERIVABLE", "counted", "crisp", "inferred", "one_by_one"]
 
 UNDERIVABLE = "nsl_bench.logic.inference.program.ground:underivable"
 """For `guarded`: the warning about a query if no rule has a label's atom in its head; None otherwise."""

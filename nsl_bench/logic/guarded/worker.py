@@ -27,8 +27,6 @@ from nsl_bench.core.interrupts import uninterrupted
 from nsl_bench.core.processes import messages
 from nsl_bench.core.processes.memory import own_data, starved
 
-__all__ = ["HEAD", "function_of", "inside", "main", "sending_to", "serve", "stage", "tell"]
-
 HEAD = struct.Struct("!Q")
 """How a request begins: its length."""
 

@@ -10,8 +10,6 @@ from collections.abc import Sequence
 
 from nsl_bench.core.types import LabelSpace
 
-__all__ = ["Known", "known_labels"]
-
 Known = dict[tuple[str, ...], int]
 """Labels by context, as `nsl_bench.logic.inference.crisp.crisp_labels` gives them."""
 

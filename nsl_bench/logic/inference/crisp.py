@@ -23,8 +23,6 @@ from nsl_bench.logic.asp.replicas import Replicas, replicate
 from nsl_bench.logic.inference.answered import known_labels
 from nsl_bench.logic.inference.program.unfolding import unfold
 
-__all__ = ["crisp_labels", "derived"]
-
 _FACTS_AT_ONCE = 20_000
 
 

@@ -32,8 +32,6 @@ from nsl_bench.logic.inference.program.ground import GroundProgram, ground
 from nsl_bench.logic.inference.query import Answer, Query, Vectors, checked_vectors, outcomes, slack
 from nsl_bench.logic.inference.sampling import draw, standard_error
 
-__all__ = ["Auto", "Compiled", "Engine", "Exact", "Sampling", "clear", "compiled"]
-
 Floats = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int64]
 Facts = Sequence[tuple[str, ...]] | None
@@ -298,11 +296,7 @@ class Auto(Exact):
 
     def _forward(self, forward: Forward, own: Floats, apart: Floats) -> Masses:
         run = partial(
-            forward.run,
-            std_err=self.std_err,
-            rollouts=self.samples,
-            seed=self.seed,
-            workers=self.workers,
+            forward.run, std_err=self.std_err, rollouts=self.samples, seed=self.seed, workers=self.workers
         )
         # With little work first: what that leaves far from narrow is sampled, for more would not help.
         far = max(_FAR, self.width)

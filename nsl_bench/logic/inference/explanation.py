@@ -9,8 +9,6 @@ from nsl_bench.logic.asp.grounding import grounded
 from nsl_bench.logic.asp.names import Names
 from nsl_bench.logic.asp.program import parse
 
-__all__ = ["fired"]
-
 
 def fired(rules: Sequence[str], background: str, context: Sequence[str]) -> list[str]:
     """The ground instances of the hypothesis's rules that fire.

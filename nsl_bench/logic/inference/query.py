@@ -17,18 +17,6 @@ import numpy.typing as npt
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.types import LabelSpace
 
-__all__ = [
-    "NEGLIGIBLE",
-    "Answer",
-    "Query",
-    "Vectors",
-    "checked_vectors",
-    "outcomes",
-    "problem",
-    "slack",
-    "with_nothing",
-]
-
 NEGLIGIBLE = 1e-5
 """Concepts with at most this probability are dropped; what a vector then lacks to 1 shows nothing."""
 

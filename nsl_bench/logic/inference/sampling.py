@@ -11,8 +11,6 @@ import numpy.typing as npt
 from nsl_bench.logic.inference.program.domains import Domains
 from nsl_bench.logic.inference.program.ground import NEVER, GroundRule
 
-__all__ = ["draw", "standard_error"]
-
 Words = npt.NDArray[np.uint64]
 
 _PRIOR = 8.0

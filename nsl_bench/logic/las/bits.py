@@ -10,8 +10,6 @@ try:  # what hashlib takes it from; hashlib itself loads OpenSSL, which takes 3 
 except ImportError:
     from hashlib import blake2b
 
-__all__ = ["Bits", "digest", "indices", "pack", "unique_rows", "unpack"]
-
 Bits = npt.NDArray[np.uint64]
 """uint64 [..., words]: bit ``c % 64`` of word ``c // 64`` belongs to column ``c``."""
 

@@ -10,8 +10,6 @@ from nsl_bench.logic.asp.program import Signature, statement
 from nsl_bench.logic.las.language_bias import ModeAtom, ModeBody, ModeHead
 from nsl_bench.logic.las.task import LasTask
 
-__all__ = ["check_task", "without_constant"]
-
 
 def check_task(task: LasTask) -> str:
     """Refuse a task whose language bias cannot mean what it says.

@@ -36,8 +36,6 @@ from nsl_bench.logic.las.semantics.verification.solving import Unverifiable, gro
 from nsl_bench.logic.las.solver import solve
 from nsl_bench.logic.las.task import LasTask, Solution
 
-__all__ = ["diagnosed"]
-
 _SECONDS_A_TRY = 2.0
 _MOST_NAMED = 3
 _MOST_EXAMPLES = 200

@@ -15,30 +15,6 @@ from typing import Literal
 
 from nsl_bench.logic.asp.program import Program, Rule, parse
 
-__all__ = [
-    "DEFAULT_MAX_VARIABLES",
-    "ILASP_MAX_BODY",
-    "LARGEST",
-    "MOST_VARIABLES",
-    "NEGATIVE_PENALTY",
-    "OPERATORS",
-    "Compound",
-    "Dialect",
-    "LanguageBias",
-    "MetaMode",
-    "MetaRule",
-    "ModeAtom",
-    "ModeBody",
-    "ModeComparison",
-    "ModeHead",
-    "ModeLiteral",
-    "ModeTerm",
-    "Placeholder",
-    "PredicateDeclaration",
-    "WeightedRule",
-    "placeholders",
-]
-
 Dialect = Literal["ilasp", "fastlas"]
 
 DEFAULT_MAX_VARIABLES = 3

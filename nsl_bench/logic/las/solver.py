@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from nsl_bench.logic.las.clingo_tiers.demands import Problem
     from nsl_bench.logic.las.clingo_tiers.incumbent import Incumbent
 
-__all__ = ["solve"]
-
 _TIERS: tuple[Tier, ...] = get_args(Tier)
 _MOST_THREADS = 64
 _ILASP_COST = 15

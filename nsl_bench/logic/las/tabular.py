@@ -31,8 +31,6 @@ from nsl_bench.logic.las.task import LasTask, Solution, Tier, uncoverable
 if TYPE_CHECKING:
     from nsl_bench.logic.las.bias.sight import Sight
 
-__all__ = ["Unproven", "better", "solve_by_tables", "tabular_tier"]
-
 Tell = Callable[[Callable[[], Solution | None]], None]
 
 _MOST_BRANCHES = 64

@@ -18,8 +18,6 @@ from nsl_bench.logic.asp.program import Program, parse
 from nsl_bench.logic.las.language_bias import Dialect, LanguageBias
 from nsl_bench.logic.las.syntax.reader import TaskText, build_task, parse_task, read_task
 
-__all__ = ["NOT_FOUND", "LasTask", "Progress", "Solution", "Tier", "uncoverable"]
-
 Status = Literal["optimal", "feasible", "unsatisfiable"]
 Tier = Literal["A", "B", "C", "D"]
 _SHOWN = 10

@@ -18,11 +18,6 @@ from nsl_bench.logic.las.language_bias import (
 if TYPE_CHECKING:
     from clingo import Symbol
 
-__all__ = [
-    *("Leaves", "Pattern", "Unequal", "inequalities", "leaf_pairs", "leaves", "literal_text", "match_term"),
-    *("pattern_text", "patterns", "term_text", "terms_text", "unequal_pairs", "unequal_text"),
-]
-
 Pattern = tuple[int, ...]
 """The variable at each place of a literal, numbered by first occurrence."""
 

@@ -11,8 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-__all__ = ["bound_count", "price_text", "priced", "spelled", "token", "tokens"]
-
 _MARK = "\x1f"
 _TOKEN = re.compile(f"{_MARK}([^{_MARK}]*),([^{_MARK}]*){_MARK}")
 _VARIABLE = re.compile(r"\bV(\d{1,9})\b")

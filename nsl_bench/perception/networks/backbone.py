@@ -23,8 +23,6 @@ from nsl_bench.perception import training
 from nsl_bench.perception.classifier import PresetClassifier, blank
 from nsl_bench.perception.network import OptionValue, Renderer
 
-__all__ = ["Backbone", "Sizes", "load_start", "read_tensors", "take"]
-
 Model = Literal[
     "resnet18",
     "resnet34",

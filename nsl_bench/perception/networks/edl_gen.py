@@ -27,8 +27,6 @@ from nsl_bench.perception.networks.small_cnn import Architecture, Kind, card_sha
 from nsl_bench.perception.networks.softmax import SoftmaxCNN
 from nsl_bench.perception.strange_images import KINDS, halved, made_strange
 
-__all__ = ["EDLGen", "best_scale", "loss", "total_evidence"]
-
 _STRANGE = "fields"
 
 _FEW = 10_000
@@ -68,9 +66,7 @@ class EDLGen(PresetClassifier):
     sizes: ClassVar[type[Architecture]] = Architecture
 
     kind: Literal["auto", "digits", "cards", "lenet"] = option(
-        "auto",
-        "the classifier's architecture, see `nsl_bench.perception.networks.small_cnn`",
-        after="preset",
+        "auto", "the classifier's architecture, see `nsl_bench.perception.networks.small_cnn`", after="preset"
     )
     dense: int | None = option(
         None, "units of the classifier's hidden dense layer", least=1, after="images_per_concept"

@@ -14,8 +14,6 @@ from typing import Any
 
 from nsl_bench.core.errors import UserError
 
-__all__ = ["Generative", "Shape"]
-
 _LEAST_SIDE = 16
 _NOISE_UNITS = 2
 _HIDDEN = 32

@@ -9,8 +9,6 @@ from nsl_bench.core.options import option
 from nsl_bench.perception.network import Network
 from nsl_bench.perception.networks.of_softmax import OfSoftmaxCNNs
 
-__all__ = ["DeepEnsemble"]
-
 
 class DeepEnsemble(OfSoftmaxCNNs):
     """Softmax CNNs trained from several seeds; their probabilities are averaged.

@@ -12,8 +12,6 @@ from nsl_bench.perception.network import Network
 from nsl_bench.perception.networks.of_softmax import OfSoftmaxCNNs
 from nsl_bench.perception.networks.softmax import SoftmaxCNN
 
-__all__ = ["MCDropout"]
-
 
 class MCDropout(OfSoftmaxCNNs):
     """A Softmax CNN that also drops units when it predicts; probabilities are averaged over several samples.

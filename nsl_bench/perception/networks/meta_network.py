@@ -14,8 +14,6 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.core.registry import Spec
 from nsl_bench.perception.network import Network, Renderer, check_header
 
-__all__ = ["MetaNetwork"]
-
 
 class MetaNetwork(Network):
     """A network that consists of other networks.

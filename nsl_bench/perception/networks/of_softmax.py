@@ -9,8 +9,6 @@ from nsl_bench.perception.networks.meta_network import MetaNetwork
 from nsl_bench.perception.networks.softmax import SoftmaxCNN
 from nsl_bench.perception.training import PRECISION, Precision
 
-__all__ = ["OfSoftmaxCNNs"]
-
 
 class OfSoftmaxCNNs(MetaNetwork):
     """A network that consists of Softmax CNNs, shipped or cached ones if available."""
@@ -22,12 +20,7 @@ class OfSoftmaxCNNs(MetaNetwork):
     dense: int | None = option(None, "units of the hidden dense layer", least=1)
     height: int | None = option(None, "height to which images are resized", least=1)
     width: int | None = option(None, "width to which images are resized", least=1)
-    precision: Precision = option(
-        "float32",
-        PRECISION,
-        later=True,
-        after="seed",
-    )
+    precision: Precision = option("float32", PRECISION, later=True, after="seed")
 
     def _member(self, seed: int) -> SoftmaxCNN:
         """A Softmax CNN with this network's options and a seed of its own."""

@@ -23,8 +23,6 @@ from nsl_bench.perception.network import OptionValue, Renderer, Segmentation
 from nsl_bench.perception.networks.backbone import read_tensors, take
 from nsl_bench.perception.networks.sasr_module import Model, SceneSizes
 
-__all__ = ["SASR"]
-
 _FREE = ("in_block_sem.0.weight", "fc.", "fc_RGB.", "fc_SEM.")
 """Parameters whose shapes depend on the segments or the concepts: new where they differ."""
 

@@ -12,8 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-__all__ = ["Model", "SceneSizes"]
-
 Model = Literal["small", "resnet18", "resnet50"]
 """RGB branches: a thin ResNet-10, and the published ones."""
 

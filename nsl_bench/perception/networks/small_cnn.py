@@ -13,8 +13,6 @@ from typing import Any, Literal
 
 from nsl_bench.core.errors import UserError
 
-__all__ = ["Architecture", "Kind", "card_shaped", "is_small", "quick_size"]
-
 Kind = Literal["digits", "cards", "lenet", "linear"]
 
 _QUICK_PIXELS = 96 * 64

@@ -17,8 +17,6 @@ from nsl_bench.perception.classifier import PresetClassifier
 from nsl_bench.perception.network import Renderer
 from nsl_bench.perception.networks.small_cnn import Architecture, Kind, card_shaped, is_small, quick_size
 
-__all__ = ["SoftmaxCNN"]
-
 
 class SoftmaxCNN(PresetClassifier):
     """A convolutional network whose confidence is its softmax.

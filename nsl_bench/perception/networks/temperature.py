@@ -17,8 +17,6 @@ from nsl_bench.perception.networks.of_softmax import OfSoftmaxCNNs
 from nsl_bench.perception.networks.small_cnn import Architecture
 from nsl_bench.perception.networks.softmax import SoftmaxCNN
 
-__all__ = ["TemperatureScaling"]
-
 
 class TemperatureScaling(OfSoftmaxCNNs):
     """A Softmax CNN whose logits are divided by a temperature, chosen on images not used for training.

@@ -14,8 +14,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-__all__ = ["LEVEL", "POWER", "Comparison", "Mean", "compare_means", "repeats_needed"]
-
 LEVEL = 0.05
 """Of each of the tests."""
 

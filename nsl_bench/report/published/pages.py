@@ -15,8 +15,6 @@ from .equivalence import LEVEL, POWER
 from .papers import Margin, paper
 from .reproduce import Badge, Figure
 
-__all__ = ["summary", "write_report"]
-
 _SIGNS: dict[Badge, str] = {
     "reproduced": "✓ reproduced",
     "differs": "✗ differs",

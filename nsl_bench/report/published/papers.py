@@ -20,8 +20,6 @@ from nsl_bench.core.registry import Spec
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["FOLDER", "Margin", "Paper", "ffnsl2023", "margin_of", "names", "paper", "table"]
-
 FOLDER = Path(__file__).parent / "numbers"
 
 _TEXT = Annotated[str, Is("a text", make=str.strip)]

@@ -31,8 +31,6 @@ from nsl_bench.run.statistics import paired_p_values
 from .equivalence import LEVEL, Comparison, Mean, compare_means
 from .papers import ffnsl2023, margin_of
 
-__all__ = ["PUBLISHED_CODE", "Tested", "check_reason", "misread", "tested_reasons"]
-
 PUBLISHED_CODE = "cnn_lstm:published=true"
 """The CNN-LSTM as the paper's code has it; as ``cnn_lstm`` it is what the paper's text describes."""
 

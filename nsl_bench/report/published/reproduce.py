@@ -21,7 +21,8 @@ from nsl_bench.core.registry import Spec
 from nsl_bench.core.types import Hypothesis
 from nsl_bench.run.job import Job
 from nsl_bench.run.plan import plan
-from nsl_bench.run.store import Record, Store
+from nsl_bench.run.record import Record
+from nsl_bench.run.store import Store
 
 from .equivalence import POWER, Comparison, Mean, compare_means, repeats_needed
 from .papers import ffnsl2023, margin_of
@@ -29,19 +30,6 @@ from .reasons import PUBLISHED_CODE, tested_reasons
 
 if TYPE_CHECKING:
     import pandas as pd
-
-__all__ = [
-    "PRESETS",
-    "TASKS",
-    "Badge",
-    "Figure",
-    "Preset",
-    "badge_of",
-    "compare",
-    "grid",
-    "paper_atoms",
-    "test_error",
-]
 
 Badge = Literal["reproduced", "differs", "undecided", "not enough data", "not comparable"]
 
@@ -144,12 +132,7 @@ class Figure:
         return self.measured - self.published
 
 
-def grid(
-    tasks: Sequence[str],
-    preset: Preset,
-    splits: Path,
-    mnist: Path | None = None,
-) -> list[Job]:
+def grid(tasks: Sequence[str], preset: Preset, splits: Path, mnist: Path | None = None) -> list[Job]:
     """The paper's runs for which the data are available.
 
     Args:

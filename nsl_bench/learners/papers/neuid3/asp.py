@@ -18,8 +18,6 @@ from nsl_bench.learners.papers.neuid3.questions import Data, Trained
 from nsl_bench.learners.papers.neuid3.tree import Node, branches, nodes
 from nsl_bench.learners.view import View
 
-__all__ = ["Table", "program", "tables"]
-
 _SHOWN = 4
 """Images of a concept that a test is asked about."""
 

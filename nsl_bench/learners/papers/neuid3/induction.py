@@ -14,8 +14,6 @@ from nsl_bench.learners.papers.neuid3.questions import Data, Path, Question, Tra
 from nsl_bench.learners.papers.neuid3.tests import NeuralTest
 from nsl_bench.learners.papers.neuid3.tree import Node
 
-__all__ = ["Grower", "Limits", "entropy", "gains", "held_out_gain"]
-
 _LEAST_CHECKED = 5.0
 """Sum of P(path | example) over the validation examples below which the train examples judge a test.
 

@@ -17,7 +17,8 @@ import numpy.typing as npt
 from nsl_bench.core import cache
 from nsl_bench.core.errors import NotApplicable, UserError
 from nsl_bench.core.options import HasOptions, option
-from nsl_bench.core.types import Hypothesis, Track, one_hot
+from nsl_bench.core.tracks import Track
+from nsl_bench.core.types import Hypothesis, one_hot
 from nsl_bench.learners.base import TOLD_THE_ANSWER
 from nsl_bench.learners.neural import seeded
 from nsl_bench.learners.papers.neuid3.asp import program, tables
@@ -36,8 +37,6 @@ from nsl_bench.learners.papers.neuid3.tests import NeuralTest, neural_tests
 from nsl_bench.learners.papers.neuid3.tree import Node, answer, branches, draw, rules_of
 from nsl_bench.learners.view import View
 from nsl_bench.perception.training import PRECISION, Precision
-
-__all__ = ["NeuID3"]
 
 _SHARE = 0.8
 """Share of the time limit in which the tree grows; the rest is for leaves and answers."""

@@ -17,9 +17,6 @@ from nsl_bench.learners.papers.neuid3.tests import FEATURES, NeuralTest
 from nsl_bench.learners.perceivers import convolved
 from nsl_bench.perception.training import Precision
 
-__all__ = ["Batch", "Examples", "Networks", "Training"]
-
-
 _ASKED = 512
 """Examples that are asked at once."""
 

@@ -14,18 +14,6 @@ from nsl_bench.learners.papers.neuid3.networks import Networks
 from nsl_bench.learners.papers.neuid3.tests import NeuralTest
 from nsl_bench.learners.view import TrackError, View
 
-__all__ = [
-    "Column",
-    "Data",
-    "Fact",
-    "Path",
-    "Question",
-    "Trained",
-    "has_images",
-    "known_questions",
-    "read",
-]
-
 _MOST_VALUES = 64
 """Values of a metadata field, or facts on a slot, that become tests."""
 

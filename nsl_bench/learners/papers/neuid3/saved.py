@@ -16,8 +16,6 @@ from nsl_bench.learners.papers.neuid3.questions import Question, Trained
 from nsl_bench.learners.papers.neuid3.tests import FEATURES, NeuralTest
 from nsl_bench.learners.papers.neuid3.tree import Node, nodes
 
-__all__ = ["load_tests", "save_tests"]
-
 _VERSION = 2
 _HEADER = "neuid3"
 _NAME = re.compile(r"[a-z]\w*", re.ASCII)

@@ -19,8 +19,6 @@ from nsl_bench.core.errors import NotApplicable
 from nsl_bench.core.registry import Spec
 from nsl_bench.learners.view import View
 
-__all__ = ["CLASSES", "FEATURES", "NeuralTest", "TestClass", "neural_tests"]
-
 CLASSES = ("nf", "union", "optimal", "bad")
 
 TestClass = str

@@ -9,8 +9,6 @@ from typing import Any
 
 from nsl_bench.learners.papers.neuid3.questions import Data, Path, Question
 
-__all__ = ["Node", "answer", "branches", "draw", "nodes", "rules_of"]
-
 
 @dataclass(eq=False)
 class Node:

@@ -13,8 +13,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["CLIP", "Pass", "TableCircuit", "Traces", "ends", "literals"]
-
 CLIP = 1e-6
 """Probabilities are kept this far from 0 and 1."""
 

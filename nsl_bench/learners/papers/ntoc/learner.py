@@ -18,7 +18,8 @@ from nsl_bench.core import cache
 from nsl_bench.core.errors import NotApplicable, UserError
 from nsl_bench.core.options import HasOptions, option
 from nsl_bench.core.sequences import grid
-from nsl_bench.core.types import Hypothesis, Track, one_hot
+from nsl_bench.core.tracks import Track
+from nsl_bench.core.types import Hypothesis, one_hot
 from nsl_bench.learners.neural import seeded
 from nsl_bench.learners.papers.ntoc.circuit import TableCircuit, Traces, ends, literals
 from nsl_bench.learners.papers.ntoc.rules import program
@@ -27,8 +28,6 @@ from nsl_bench.learners.perceivers import Pictures, SlotPerceiver, perceiver_for
 from nsl_bench.learners.view import View
 from nsl_bench.perception.checkpoint import Checkpoint
 from nsl_bench.perception.training import PRECISION, Precision
-
-__all__ = ["NTOC"]
 
 _MOST_WEIGHTS = 20_000_000
 

@@ -13,8 +13,6 @@ import numpy.typing as npt
 
 from nsl_bench.learners.view import View
 
-__all__ = ["LEAST", "program"]
-
 LEAST = 0.5
 """Weight that the likeliest answer and memory of a product must have to become an entry."""
 

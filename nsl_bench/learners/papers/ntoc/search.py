@@ -19,8 +19,6 @@ import numpy.typing as npt
 
 from nsl_bench.learners.papers.ntoc.circuit import TableCircuit
 
-__all__ = ["Facts", "Found", "Product", "Search", "SearchedCircuit", "facts_of", "search_epochs", "some_of"]
-
 LEAST_PROBABILITY = 1e-6
 """Probability that a circuit gives a sample at least: a sample costs 13.8 nats at most [ours]."""
 

@@ -16,8 +16,6 @@ import numpy.typing as npt
 
 from nsl_bench.logic.inference.exact.truth_table import TooLarge
 
-__all__ = ["Diagram"]
-
 _AT_ONCE = 128
 _EDGES_AT_ONCE = 4_000_000
 _MOST_EDGES = 10_000_000

@@ -18,8 +18,6 @@ import numpy.typing as npt
 from nsl_bench.logic.inference.program.domains import Domains
 from nsl_bench.logic.inference.program.ground import NEVER, GroundRule
 
-__all__ = ["TooLarge", "outcome_table"]
-
 Support = tuple[int, ...]
 Bools = npt.NDArray[np.bool_]
 

@@ -11,21 +11,6 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-__all__ = [
-    "KEYS",
-    "Deciding",
-    "Example",
-    "Folds",
-    "Limits",
-    "Outcomes",
-    "Program",
-    "Residual",
-    "Results",
-    "Scratch",
-    "States",
-    "Steps",
-]
-
 Array = Any
 
 KEYS = 1024

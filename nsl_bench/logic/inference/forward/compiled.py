@@ -25,8 +25,6 @@ from nsl_bench.logic.inference.forward.arrays import Limits, Outcomes, Program, 
 from nsl_bench.logic.inference.forward.dnf import Signals
 from nsl_bench.logic.inference.program.domains import Domains
 
-__all__ = ["Forward", "Masses", "Space", "cores"]
-
 _NO_ATOM = -2
 
 Floats = npt.NDArray[np.float64]

@@ -12,8 +12,6 @@ import numpy as np
 from nsl_bench.logic.inference.forward.arrays import Deciding, Outcomes, Residual, Steps
 from nsl_bench.logic.inference.forward.outcomes import copy, has, inlined, insert, jit, outcome_of
 
-__all__ = ["deciding_signal", "escape"]
-
 Array = Any
 
 

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from nsl_bench.logic.inference.program.domains import Domains
 from nsl_bench.logic.inference.program.ground import NEVER, GroundRule
 
-__all__ = ["Signals", "Term"]
-
 Term = tuple[tuple[int, int], ...]
 """Slots, ascending, each with the set of its values as the bits of a number; () is always true."""
 

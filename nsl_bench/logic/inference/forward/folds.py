@@ -16,8 +16,6 @@ from nsl_bench.logic.inference.forward.arrays import Folds, Outcomes, Program, R
 from nsl_bench.logic.inference.forward.outcomes import copy, derive, insert, jit, load, outcome_of
 from nsl_bench.logic.inference.forward.residual import OPEN
 
-__all__ = ["NEVER", "decides_of", "fold", "folds_of"]
-
 Array = Any
 
 NEVER = 1 << 40

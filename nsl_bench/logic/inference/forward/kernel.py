@@ -27,8 +27,6 @@ from nsl_bench.logic.inference.forward.states import (
     survivors,
 )
 
-__all__ = ["forward"]
-
 Array = Any
 
 

@@ -13,8 +13,6 @@ import numpy as np
 from nsl_bench.core.compiling import numba
 from nsl_bench.logic.inference.forward.arrays import Outcomes
 
-__all__ = ["copy", "derive", "has", "inlined", "insert", "jit", "load", "merged", "outcome_of"]
-
 Array = Any
 
 Function = TypeVar("Function", bound=Callable[..., Any])

@@ -12,8 +12,6 @@ import numpy as np
 from nsl_bench.logic.inference.forward.arrays import KEYS, Outcomes, Program, Residual, Scratch, Steps
 from nsl_bench.logic.inference.forward.outcomes import has, insert, jit, merged
 
-__all__ = ["OPEN", "new_scratch", "read_example", "residual_program", "steps_of"]
-
 Array = Any
 
 _FALSE, _TRUE, OPEN = 0, 1, 2

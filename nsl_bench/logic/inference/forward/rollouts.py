@@ -14,8 +14,6 @@ from nsl_bench.logic.inference.forward.deciding import escape
 from nsl_bench.logic.inference.forward.outcomes import copy, jit, merged, outcome_of
 from nsl_bench.logic.inference.forward.states import step
 
-__all__ = ["sample_dropped"]
-
 Array = Any
 
 

@@ -24,8 +24,6 @@ from nsl_bench.logic.inference.forward.deciding import escape
 from nsl_bench.logic.inference.forward.folds import fold
 from nsl_bench.logic.inference.forward.outcomes import copy, inlined, jit, outcome_of
 
-__all__ = ["drop", "expand", "first_state", "last_states", "new_states", "step", "survivors"]
-
 Array = Any
 
 _NOTHING = 1e-14

@@ -26,8 +26,6 @@ from nsl_bench.logic.inference.problog.translation import NONE, Translation, lab
 from nsl_bench.logic.inference.query import Answer, Query, checked_vectors, slack, with_nothing
 from nsl_bench.logic.inference.sampling import standard_error
 
-__all__ = ["ProbLog", "answer", "serve"]
-
 Mode = Literal["exact", "sampling"]
 
 _MOST_SECONDS = 1e6
@@ -65,10 +63,7 @@ class ProbLog:
         self.seed, self.grounded = seed, grounded
 
     def __call__(
-        self,
-        query: Query,
-        probabilities: npt.ArrayLike,
-        facts: Sequence[tuple[str, ...]] | None = None,
+        self, query: Query, probabilities: npt.ArrayLike, facts: Sequence[tuple[str, ...]] | None = None
     ) -> Answer:
         """The label probabilities of examples; see `nsl_bench.logic.inference.engines.Engine`.
 

@@ -23,8 +23,6 @@ from nsl_bench.logic.asp.atoms import goal_of
 from nsl_bench.logic.inference.program.ground import NEVER, GroundRule, check, ground
 from nsl_bench.logic.inference.query import Query
 
-__all__ = ["NONE", "Translation", "label_name", "translate"]
-
 NONE = "nsl_none"
 """The query for the worlds in which no label is derived."""
 

@@ -13,8 +13,6 @@ import numpy.typing as npt
 
 from nsl_bench.logic.inference.program.ground import NEVER, GroundProgram, GroundRule
 
-__all__ = ["Domains"]
-
 
 @dataclass(frozen=True, eq=False)
 class Domains:

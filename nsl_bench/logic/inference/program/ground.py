@@ -23,8 +23,6 @@ from nsl_bench.logic.asp.program import Program, parse
 from nsl_bench.logic.inference.program.unfolding import unfold
 from nsl_bench.logic.inference.query import Query
 
-__all__ = ["NEVER", "GroundProgram", "GroundRule", "check", "ground", "underivable"]
-
 NEVER = -1
 """In the place of an atom that is derived in no world."""
 

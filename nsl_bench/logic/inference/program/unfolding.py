@@ -18,8 +18,6 @@ from clingo.ast import ASTType, Sign
 from nsl_bench.logic.asp.parsing import variables_in
 from nsl_bench.logic.asp.program import Program, Rule, Signature, rule_of
 
-__all__ = ["unfold"]
-
 
 def unfold(program: Program, given: Iterable[Signature]) -> Program:
     """A program with the same answer sets over the predicates that it still defines.

@@ -33,8 +33,6 @@ from nsl_bench.logic.las.language_bias import ModeAtom
 from nsl_bench.logic.las.semantics.coverage import score
 from nsl_bench.logic.las.task import LasTask, Solution
 
-__all__ = ["PROGRAMS", "Program", "describe", "fastlas", "find", "ilasp"]
-
 _SECONDS_FOR_VERSION = 10.0
 _SECONDS_FOR_SCORING = 60.0
 """What scoring a program's rules may take after its time is up."""

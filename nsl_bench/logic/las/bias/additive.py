@@ -20,8 +20,6 @@ from nsl_bench.logic.las.terms import pattern_text, patterns
 if TYPE_CHECKING:
     from nsl_bench.logic.las.bias.batch import GroundBias
 
-__all__ = ["additive_costs", "all_heads"]
-
 Instances = dict[Symbol, str | None]
 """Atoms ``in_head(...)`` and ``in_body(...)``, each with its literal; None for a head."""
 

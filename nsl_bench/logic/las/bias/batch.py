@@ -23,8 +23,6 @@ from nsl_bench.logic.las.bias.program import FORBIDDEN, MOST_GROUND_RULES, BiasP
 from nsl_bench.logic.las.bias.reification import atoms_as_rules, in_body, in_head
 from nsl_bench.logic.las.language_bias import NEGATIVE_PENALTY, LanguageBias
 
-__all__ = ["GroundBias", "Pricing"]
-
 _MOST_GROUND_RULES = 1_000_000
 """Ground rules that the program may have for many rules together."""
 

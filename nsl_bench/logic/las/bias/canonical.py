@@ -5,8 +5,6 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass
 
-__all__ = ["Argument", "Conjunction", "Instance", "canonical"]
-
 Argument = int | str
 """What fills a placeholder: the number of a variable, or a constant."""
 

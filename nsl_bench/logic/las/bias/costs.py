@@ -31,8 +31,6 @@ from nsl_bench.logic.las.bias.program import (
 from nsl_bench.logic.las.bias.reification import in_body, in_head, renamed, variables_of
 from nsl_bench.logic.las.language_bias import LanguageBias
 
-__all__ = ["ForbiddenRule", "RuleParts", "flat_costs", "is_monotone", "rule_costs"]
-
 RuleParts = tuple[str | None, tuple[str, ...]]
 """A rule's head (None: a constraint) and its body literals without type guards, as text."""
 

@@ -19,8 +19,6 @@ from nsl_bench.logic.las.bias.program import bias_program
 from nsl_bench.logic.las.bias.reification import atoms_as_rules, in_body, in_head, variables_of
 from nsl_bench.logic.las.language_bias import NEGATIVE_PENALTY, LanguageBias
 
-__all__ = ["check_final", "final_cost", "final_lines", "marks"]
-
 
 def check_final(bias: LanguageBias) -> None:
     """Refuse a ``#final_bias`` that forbids or chooses, or that meets rules without an `intermediate(X)`."""

@@ -19,16 +19,6 @@ from nsl_bench.logic.las.bias.types import Domains, domains
 from nsl_bench.logic.las.language_bias import LanguageBias, ModeComparison
 from nsl_bench.logic.las.task import LasTask
 
-__all__ = [
-    "count_atoms",
-    "hypothesis_cost",
-    "normal_form",
-    "parse_rules",
-    "rule_parts",
-    "rules_in",
-    "with_type_guards",
-]
-
 _TOKEN = re.compile(r"\"(?:[^\"\\]|\\.)*\"|(?<![\w'])[_']*[A-Z][\w']*")
 _SEPARATOR = re.compile(r"\"(?:[^\"\\]|\\.)*\"|; ")
 _MOST_PERMUTED = 6

@@ -23,8 +23,6 @@ from nsl_bench.logic.las.task import LasTask
 if TYPE_CHECKING:
     from clingo import Symbol
 
-__all__ = ["compared", "lookups", "ordered", "without"]
-
 _Keys = npt.NDArray[np.int64]
 _Flags = npt.NDArray[np.bool_]
 _Any = TypeVar("_Any", bound=np.generic)

@@ -29,8 +29,6 @@ from nsl_bench.logic.las.language_bias import (
 from nsl_bench.logic.las.terms import Unequal, unequal_pairs
 from nsl_bench.logic.las.thresholds import price_text
 
-__all__ = ["Reading", "guard_of", "readings", "types_told"]
-
 _MOST_STEPS = 20_000
 """Literals that are tried for the readings of one rule."""
 

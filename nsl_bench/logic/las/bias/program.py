@@ -22,8 +22,6 @@ from nsl_bench.logic.asp.program import Program, Rule, Signature, signatures_in
 from nsl_bench.logic.asp.text import code_of
 from nsl_bench.logic.las.language_bias import LARGEST, LanguageBias
 
-__all__ = ["FORBIDDEN", "BiasProgram", "Uniform", "bias_program", "is_plain", "unconstrained"]
-
 IN_HEAD: Signature = ("in_head", 1)
 IN_BODY: Signature = ("in_body", 1)
 PENALTY: Signature = ("penalty", 2)

@@ -16,8 +16,6 @@ from clingo import Function, Number, String, Symbol, SymbolType, ast
 
 from nsl_bench.logic.asp.parsing import parse_text
 
-__all__ = ["ARITHMETIC", "COMPARISONS", "atoms_as_rules", "in_body", "in_head", "renamed", "variables_of"]
-
 COMPARISONS = {
     ast.ComparisonOperator.Equal: "=",
     ast.ComparisonOperator.NotEqual: "!=",

@@ -18,8 +18,6 @@ from nsl_bench.logic.asp.program import Program, Rule
 from nsl_bench.logic.las.bias.reification import in_body, variables_of
 from nsl_bench.logic.las.thresholds import priced
 
-__all__ = ["Sight"]
-
 Path = tuple[tuple[str, int, int], ...]
 """A place in the term of a literal: functor, arity and argument, from the outside."""
 _Pairs = list[tuple[ast.AST, ast.AST]]

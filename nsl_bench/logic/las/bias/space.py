@@ -34,16 +34,6 @@ from nsl_bench.logic.las.task import LasTask
 from nsl_bench.logic.las.terms import inequalities, literal_text, pattern_text, patterns, terms_text
 from nsl_bench.logic.las.thresholds import bound_count, priced, spelled
 
-__all__ = [
-    "MAX_RULES",
-    "RuleMaker",
-    "Space",
-    "SpaceRule",
-    "growing_space",
-    "hypothesis_space",
-    "listed_space",
-]
-
 MAX_RULES = 100_000
 """Rules that a space may hold unless told otherwise."""
 

@@ -18,8 +18,6 @@ from nsl_bench.logic.las.task import LasTask
 from nsl_bench.logic.las.terms import match_term
 from nsl_bench.logic.las.thresholds import tokens
 
-__all__ = ["Domains", "domains"]
-
 
 @dataclass(frozen=True)
 class Domains:

@@ -24,8 +24,6 @@ from nsl_bench.logic.las.language_bias import LanguageBias, ModeAtom
 from nsl_bench.logic.las.semantics.coverage import Content, chunks, content
 from nsl_bench.logic.las.task import LasTask
 
-__all__ = ["alike", "look_alike"]
-
 Context = tuple[str, ...]
 
 

@@ -23,8 +23,6 @@ from nsl_bench.logic.las.clingo_tiers.encoding import Encoding
 from nsl_bench.logic.las.clingo_tiers.incumbent import Incumbent
 from nsl_bench.logic.las.clingo_tiers.optimisation import Outcome, optimise, unsatisfiable_core
 
-__all__ = ["search_by_conflicts"]
-
 _FIRST_EXAMPLES = 16
 
 

@@ -18,8 +18,6 @@ from nsl_bench.logic.las.bias.space import SpaceRule
 from nsl_bench.logic.las.clingo_tiers.demands import Demand, Problem
 from nsl_bench.logic.las.clingo_tiers.encoding import Encoding
 
-__all__ = ["Oracle", "forbid"]
-
 _MOST_WITNESSES = 32
 
 

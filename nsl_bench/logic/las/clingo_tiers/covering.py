@@ -27,8 +27,6 @@ from nsl_bench.logic.las.clingo_tiers.joins import Joins
 from nsl_bench.logic.las.clingo_tiers.trial import Trial
 from nsl_bench.logic.las.task import LasTask
 
-__all__ = ["cover"]
-
 T = TypeVar("T")
 
 _WINDOW = 40
@@ -90,10 +88,7 @@ _Work = Generator[None, None, T]
 
 
 def cover(
-    task: LasTask,
-    incumbent: Incumbent,
-    budget: Budget,
-    tell: Callable[[str], None] = lambda words: None,
+    task: LasTask, incumbent: Incumbent, budget: Budget, tell: Callable[[str], None] = lambda words: None
 ) -> Iterator[None]:
     """Offer a hypothesis that covers what must be covered, and makes up for its cost.
 

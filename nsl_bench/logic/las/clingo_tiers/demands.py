@@ -13,8 +13,6 @@ from nsl_bench.logic.las.language_bias import LanguageBias
 from nsl_bench.logic.las.semantics.coverage import Content, content
 from nsl_bench.logic.las.task import LasTask
 
-__all__ = ["Demand", "Problem", "demands"]
-
 
 @dataclass(frozen=True)
 class Demand:

@@ -27,8 +27,6 @@ from nsl_bench.logic.las.clingo_tiers.demands import Demand, Problem
 from nsl_bench.logic.las.language_bias import LARGEST
 from nsl_bench.logic.las.semantics.coverage import Content
 
-__all__ = ["Encoding"]
-
 _FIRST_CHUNK = 8
 _MANY_RULES = 1_000
 _CHUNK_SECONDS = 0.5

@@ -12,8 +12,6 @@ from nsl_bench.logic.las.clingo_tiers.optimisation import Outcome
 from nsl_bench.logic.las.semantics.coverage import Content, Score, content, score
 from nsl_bench.logic.las.task import LasTask, Solution, Tier, uncoverable
 
-__all__ = ["Incumbent"]
-
 _GRACE = 0.3
 """Seconds that the scoring of what was found may take after time is up."""
 _PAUSE = 4

@@ -16,8 +16,6 @@ from nsl_bench.logic.las.bias.canonical import Argument, Conjunction, Instance
 from nsl_bench.logic.las.bias.space import RuleMaker
 from nsl_bench.logic.las.clingo_tiers.trial import Trial
 
-__all__ = ["Joins", "Rows"]
-
 _MOST = 50_000
 """Substitutions of one rule that are kept."""
 _REPLICA = -1

@@ -11,8 +11,6 @@ from nsl_bench.core.budget import Budget
 from nsl_bench.logic.las.clingo_tiers.demands import Demand, Problem
 from nsl_bench.logic.las.clingo_tiers.encoding import Encoding
 
-__all__ = ["Outcome", "optimise", "unsatisfiable_core"]
-
 _FIRST_CONFLICTS = 20_000
 _MOST_MINIMISED = 60
 """Demands of a core up to which each of them is left out once."""

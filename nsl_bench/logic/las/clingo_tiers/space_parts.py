@@ -9,8 +9,6 @@ from nsl_bench.core.budget import Budget
 from nsl_bench.logic.las.bias.space import Space, growing_space
 from nsl_bench.logic.las.task import LasTask
 
-__all__ = ["space_parts"]
-
 _FEW = 40
 """Rules of the first part of a space that is tried."""
 _GROWTH = 2

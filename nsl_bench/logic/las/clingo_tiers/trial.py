@@ -20,8 +20,6 @@ from nsl_bench.logic.asp.replicas import replicate
 from nsl_bench.logic.las.bias.space import SpaceRule
 from nsl_bench.logic.las.clingo_tiers.demands import Demand, Problem
 
-__all__ = ["Trial"]
-
 _BATCH = 500
 _SMALL_BATCH = 25
 """Rules that are grounded together; fewer where each takes a search, which goes through all of them."""

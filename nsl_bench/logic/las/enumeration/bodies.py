@@ -18,6 +18,7 @@ from dataclasses import replace
 import numpy as np
 
 from nsl_bench.core.budget import Budget, Undecided
+from nsl_bench.logic.las.bits import Bits
 from nsl_bench.logic.las.enumeration.building_blocks import (
     LEAF,
     BlockMaker,
@@ -33,11 +34,8 @@ from nsl_bench.logic.las.enumeration.components import Body, Component, Joining,
 from nsl_bench.logic.las.enumeration.resources import Limits, Resources
 from nsl_bench.logic.las.enumeration.search import Search
 from nsl_bench.logic.las.tables.body_literals import BodyLiteral
-from nsl_bench.logic.las.tables.columns import Bits
 from nsl_bench.logic.las.tables.dominance import undominated
 from nsl_bench.logic.las.tables.literals import Vocabulary
-
-__all__ = ["Bodies"]
 
 
 class Bodies:

@@ -14,26 +14,10 @@ from typing import NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from nsl_bench.logic.las.bits import Bits
 from nsl_bench.logic.las.enumeration.resources import Resources
 from nsl_bench.logic.las.tables.body_literals import BodyLiteral
-from nsl_bench.logic.las.tables.columns import Bits
 from nsl_bench.logic.las.terms import patterns
-
-__all__ = [
-    "LEAF",
-    "BlockMaker",
-    "Blocks",
-    "BuildingBlock",
-    "Conjunction",
-    "Part",
-    "Placement",
-    "Positions",
-    "Relevance",
-    "Shape",
-    "counted",
-    "limited_modes",
-    "placed_view",
-]
 
 _Seen = TypeVar("_Seen")
 

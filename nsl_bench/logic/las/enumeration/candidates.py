@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from nsl_bench.core.budget import Budget
 from nsl_bench.logic.las.bias.program import FORBIDDEN
+from nsl_bench.logic.las.bits import Bits, pack
 from nsl_bench.logic.las.enumeration.bodies import Bodies
 from nsl_bench.logic.las.enumeration.building_blocks import Positions, Relevance
 from nsl_bench.logic.las.enumeration.cells import Cells, bits_of
@@ -18,10 +19,7 @@ from nsl_bench.logic.las.enumeration.components import Body
 from nsl_bench.logic.las.enumeration.heads import HeadForm
 from nsl_bench.logic.las.enumeration.rules import Rule, priced_parts
 from nsl_bench.logic.las.language_bias import LanguageBias, WeightedRule
-from nsl_bench.logic.las.tables.columns import Bits, pack
 from nsl_bench.logic.las.tables.conditions import choice_atom
-
-__all__ = ["Candidate", "candidates", "given_candidates"]
 
 _FEW = 8
 """Words that are looked at first for what a body gains."""

@@ -12,8 +12,6 @@ from collections.abc import Sequence
 
 from nsl_bench.logic.las.enumeration.building_blocks import BuildingBlock, Placement
 
-__all__ = ["Order", "Renamings"]
-
 _MOST_ORDERS = 720
 """Renamings that are tried; beyond, variables are told apart by their use first, and may stay unmatched."""
 

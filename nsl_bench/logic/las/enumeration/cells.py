@@ -11,12 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.logic.las.tables.columns import Bits, pack
+from nsl_bench.logic.las.bits import Bits, pack
 from nsl_bench.logic.las.tables.conditions import Target
 from nsl_bench.logic.las.tables.formulas import literals_of
 from nsl_bench.logic.las.tables.intervals import Interest
-
-__all__ = ["Cells", "bits_of"]
 
 
 def bits_of(words: Bits) -> npt.NDArray[np.uint8]:

@@ -13,13 +13,10 @@ from typing import NamedTuple
 import numpy as np
 
 from nsl_bench.core.budget import Undecided
-from nsl_bench.logic.las.bits import digest
+from nsl_bench.logic.las.bits import Bits, digest
 from nsl_bench.logic.las.enumeration.building_blocks import Part, Positions, Relevance, Shape, counted
 from nsl_bench.logic.las.enumeration.resources import Limits, Resources
-from nsl_bench.logic.las.tables.columns import Bits
 from nsl_bench.logic.las.tables.dominance import Fronts
-
-__all__ = ["Body", "Joining", "Unprofitable", "distinct"]
 
 _MOST_BODIES = 2_000_000
 _DIGESTED = 64

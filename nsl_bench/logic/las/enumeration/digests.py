@@ -18,10 +18,8 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from nsl_bench.logic.las.bits import Bits
 from nsl_bench.logic.las.enumeration.canonical import Order
-from nsl_bench.logic.las.tables.columns import Bits
-
-__all__ = ["FACTORS", "LANES", "MIXERS", "STEPS", "TableDigest", "keys", "strides"]
 
 LANES = 3
 STEPS = np.array([0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93, 0xA0761D6478BD642F], np.uint64)

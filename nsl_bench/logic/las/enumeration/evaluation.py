@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from nsl_bench.logic.las.bits import Bits
 from nsl_bench.logic.las.enumeration.building_blocks import (
     Blocks,
     Conjunction,
@@ -23,13 +24,10 @@ from nsl_bench.logic.las.enumeration.building_blocks import (
 from nsl_bench.logic.las.enumeration.canonical import Order
 from nsl_bench.logic.las.enumeration.digests import TableDigest
 from nsl_bench.logic.las.enumeration.resources import Limits, Resources
-from nsl_bench.logic.las.tables.columns import Bits
 from nsl_bench.logic.las.tables.literals import Vocabulary
 
 if TYPE_CHECKING:
     from nsl_bench.logic.las.enumeration.without_replacement import Distinctness
-
-__all__ = ["Extension", "Tables"]
 
 _CHUNK_BYTES = 1 << 26
 _TEMPORARIES = 8

@@ -15,8 +15,6 @@ from nsl_bench.logic.las.language_bias import ModeAtom
 from nsl_bench.logic.las.tables.literals import Vocabulary
 from nsl_bench.logic.las.terms import pattern_text, patterns
 
-__all__ = ["HeadForm", "head_forms"]
-
 
 class HeadForm(NamedTuple):
     """A head with constants filled in.

@@ -13,10 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.core.compiling import numba
+from nsl_bench.logic.las.bits import Bits
 from nsl_bench.logic.las.enumeration.digests import FACTORS, LANES, MIXERS, STEPS
-from nsl_bench.logic.las.tables.columns import Bits
-
-__all__ = ["Join", "join_tables"]
 
 Ints = npt.NDArray[np.int64]
 

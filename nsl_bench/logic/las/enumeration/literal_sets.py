@@ -13,13 +13,11 @@ import numpy as np
 
 from nsl_bench.core.budget import Budget, Undecided
 from nsl_bench.logic.las.bias.batch import Pricing
+from nsl_bench.logic.las.bits import Bits, unpack
 from nsl_bench.logic.las.enumeration.bodies import Bodies
 from nsl_bench.logic.las.enumeration.building_blocks import Relevance
 from nsl_bench.logic.las.enumeration.components import Body
 from nsl_bench.logic.las.enumeration.heads import HeadForm
-from nsl_bench.logic.las.tables.columns import Bits, unpack
-
-__all__ = ["true_sets"]
 
 _MOST_BODIES = 1_000_000
 _BATCH = 1 << 15

@@ -7,8 +7,6 @@ from typing import NamedTuple
 
 from nsl_bench.core.budget import Budget
 
-__all__ = ["Limits", "Resources"]
-
 
 @dataclass(frozen=True, slots=True)
 class Resources:

@@ -14,8 +14,6 @@ from nsl_bench.logic.las.thresholds import priced, spelled
 if TYPE_CHECKING:
     from nsl_bench.logic.las.bias.costs import RuleParts
 
-__all__ = ["Rule", "priced_parts", "rule_text"]
-
 
 class Rule(NamedTuple):
     """A rule as a hypothesis may hold it.

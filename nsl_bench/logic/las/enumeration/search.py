@@ -12,6 +12,7 @@ import itertools
 from collections.abc import Callable, Collection, Iterator, Sequence
 
 from nsl_bench.core.budget import Undecided
+from nsl_bench.logic.las.bits import Bits
 from nsl_bench.logic.las.enumeration.building_blocks import (
     Blocks,
     BuildingBlock,
@@ -26,11 +27,8 @@ from nsl_bench.logic.las.enumeration.compiled import make_tables
 from nsl_bench.logic.las.enumeration.evaluation import Extension
 from nsl_bench.logic.las.enumeration.resources import Limits, Resources
 from nsl_bench.logic.las.enumeration.sieve import Sieve
-from nsl_bench.logic.las.tables.columns import Bits
 from nsl_bench.logic.las.tables.dominance import Fronts, undominated
 from nsl_bench.logic.las.tables.literals import Vocabulary
-
-__all__ = ["Search"]
 
 _MOST_STATES = 400_000
 _MOST_BYTES = 1 << 24

@@ -16,8 +16,6 @@ from nsl_bench.logic.las.enumeration.building_blocks import BuildingBlock
 from nsl_bench.logic.las.enumeration.resources import Limits
 from nsl_bench.logic.las.tables.comparisons import Settled
 
-__all__ = ["Sieve"]
-
 
 class Sieve:
     """The tests of one leaf type.

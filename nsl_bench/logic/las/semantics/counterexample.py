@@ -13,8 +13,6 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.logic.asp.names import Names
 from nsl_bench.logic.asp.program import Signature
 
-__all__ = ["Counterexample", "find_counterexample"]
-
 _FIRST_CONFLICTS = "2000"
 """How long a difference is looked for by clingo's own heuristic, which is good at finding one."""
 

@@ -23,8 +23,6 @@ from nsl_bench.logic.asp.replicas import Replicas, replicate
 from nsl_bench.logic.las.bias.hypothesis import hypothesis_cost
 from nsl_bench.logic.las.task import LasTask
 
-__all__ = ["Content", "Score", "chunks", "content", "covered", "joint_program", "score"]
-
 _POLL = 0.05
 _CHUNK = 20_000
 """Context statements that are grounded together, which bounds the memory."""

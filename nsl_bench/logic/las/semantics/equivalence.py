@@ -27,8 +27,6 @@ from nsl_bench.logic.las.semantics.counterexample import Counterexample, find_co
 from nsl_bench.logic.las.semantics.input_space import input_space
 from nsl_bench.logic.las.task import LasTask
 
-__all__ = ["Counterexample", "Equivalence", "equivalent"]
-
 _AGGREGATES = (ast.ASTType.Aggregate, ast.ASTType.BodyAggregate)
 _SIDES = (0, 1)
 _POLL = 0.05

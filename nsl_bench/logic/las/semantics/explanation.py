@@ -15,8 +15,6 @@ from nsl_bench.logic.las.bias.hypothesis import hypothesis_cost
 from nsl_bench.logic.las.semantics.coverage import covered
 from nsl_bench.logic.las.task import LasTask, Solution
 
-__all__ = ["Explanation", "RuleExplanation", "explain"]
-
 _SHOWN = 12
 
 

@@ -21,8 +21,6 @@ from nsl_bench.logic.asp.names import Names
 from nsl_bench.logic.asp.program import statement
 from nsl_bench.logic.las.task import LasTask
 
-__all__ = ["input_space"]
-
 _MOST_FACTS = 200_000
 
 

@@ -13,8 +13,6 @@ import numpy as np
 from nsl_bench.core.budget import Budget
 from nsl_bench.logic.las.set_cover.instance import Choice, Flags, Indices, Instance
 
-__all__ = ["UNLIMITED", "branch_and_bound"]
-
 UNLIMITED = 1 << 60
 """So much work that only the budget ends it."""
 

@@ -23,8 +23,6 @@ from nsl_bench.core.budget import Budget
 from nsl_bench.logic.las.bits import pack
 from nsl_bench.logic.las.set_cover.instance import Flags, Indices, Instance
 
-__all__ = ["Configurations", "configurations", "is_searchable"]
-
 _MOST_CELLS = 1 << 25
 _MOST_WEIGHT = 1 << 56
 _PARTNERS = 2

@@ -20,8 +20,6 @@ from pysat.formula import WCNF
 from nsl_bench.core.budget import Budget
 from nsl_bench.logic.las.set_cover.instance import Choice, Flags, Instance, integers
 
-__all__ = ["MaxSat", "solve_by_maxsat"]
-
 _OFFER_SECONDS = 0.25
 
 

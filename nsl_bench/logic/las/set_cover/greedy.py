@@ -12,8 +12,6 @@ import numpy as np
 from nsl_bench.core.budget import Budget
 from nsl_bench.logic.las.set_cover.instance import Indices, Instance
 
-__all__ = ["greedy"]
-
 _MOST_RULES_POLISHED = 400
 _MOST_CHOSEN_POLISHED = 16
 _EXCHANGES = 48

@@ -10,8 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Choice", "Flags", "Indices", "Instance", "Integers", "integers"]
-
 Flags = npt.NDArray[np.bool_]
 Indices = npt.NDArray[np.intp]
 # int64, or Python's integers where sums could exceed int64

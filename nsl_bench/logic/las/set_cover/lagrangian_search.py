@@ -18,8 +18,6 @@ from nsl_bench.logic.las.set_cover.configurations import configurations
 from nsl_bench.logic.las.set_cover.instance import Choice, Flags, Indices, Instance
 from nsl_bench.logic.las.set_cover.relaxation import Regrets, Relaxation, Split
 
-__all__ = ["search"]
-
 _MOST_CONFIGURATIONS = 6_000
 _MORE = 1.1
 _STEPS_FIRST = 200

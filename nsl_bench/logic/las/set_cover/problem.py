@@ -21,8 +21,6 @@ from nsl_bench.logic.las.set_cover.solve import solve
 from nsl_bench.logic.las.tables.conditions import Target
 from nsl_bench.logic.las.tables.formulas import Demands, demands
 
-__all__ = ["Choice", "CoverProblem"]
-
 _WATCHED = 256
 """Rules between two looks at the clock."""
 

@@ -12,8 +12,6 @@ import numpy as np
 
 from nsl_bench.logic.las.set_cover.instance import Flags, Indices, Instance
 
-__all__ = ["dominated", "prune", "split"]
-
 
 def prune(instance: Instance, limit: int, *, dominance: bool = True) -> Instance:
     """The instance without rules that no choice of a score below `limit` needs.

@@ -26,8 +26,6 @@ from nsl_bench.core.budget import Budget
 from nsl_bench.logic.las.set_cover.configurations import Configurations
 from nsl_bench.logic.las.set_cover.instance import Flags, Indices
 
-__all__ = ["Regrets", "Relaxation", "Split"]
-
 _DISCOUNTED = 50
 _POWER = 3
 _CHECKED = 10

@@ -16,8 +16,6 @@ from nsl_bench.logic.las.set_cover.greedy import greedy
 from nsl_bench.logic.las.set_cover.instance import Choice, Instance
 from nsl_bench.logic.las.set_cover.reduction import prune, split
 
-__all__ = ["solve"]
-
 _FEW_RULES = 12
 _SHARE_OF_MAXSAT = 0.6
 _CONFLICTS = 30_000

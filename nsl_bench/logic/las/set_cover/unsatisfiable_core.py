@@ -12,8 +12,6 @@ from nsl_bench.logic.las.enumeration.cells import Cells
 from nsl_bench.logic.las.tables.conditions import Target
 from nsl_bench.logic.las.tables.formulas import Demands, demands
 
-__all__ = ["unsatisfiable_core"]
-
 _PAIRS = 2_000
 _CONFLICTS = 5_000
 """Conflicts between two looks at the clock."""

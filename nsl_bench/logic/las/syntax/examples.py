@@ -13,8 +13,6 @@ from nsl_bench.core.types import WeightedExample
 from nsl_bench.logic.asp.program import parse
 from nsl_bench.logic.las.syntax.scanner import Source, Statement, split_arguments
 
-__all__ = ["PLAIN_FACT", "ExampleReader", "unique_ids"]
-
 _WRAPPED = re.compile(r"eg\(\s*(\w+)\s*\)")
 _VARIABLE = re.compile(r"\b_*[A-Z]\w*|\b_\b")
 _TERM = r"(?:-?\d{1,9}|_*[a-z][\w']*|\"[^\"\\\n]*\")"

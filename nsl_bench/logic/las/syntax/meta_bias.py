@@ -17,8 +17,6 @@ from nsl_bench.logic.asp.parsing import nodes_in
 from nsl_bench.logic.asp.program import Signature, parse
 from nsl_bench.logic.las.language_bias import Dialect, ModeAtom, ModeBody, ModeHead
 
-__all__ = ["in_own_words", "quoted_program", "spoken", "unheard", "untold"]
-
 _QUOTED = re.compile(r"\"((?:[^\"\\]|\\.)*)\"|'((?:[^'\\]|\\.)*)'", re.DOTALL)
 _OWN: dict[Signature, str] = {("in_head", 1): "head", ("in_body", 1): "body"}
 _PRICES: frozenset[Signature] = frozenset({("penalty", 2), ("invert", 1)})

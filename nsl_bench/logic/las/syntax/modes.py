@@ -21,8 +21,6 @@ from nsl_bench.logic.las.syntax.scanner import Source, split_arguments
 if TYPE_CHECKING:
     from clingo.ast import AST
 
-__all__ = ["constants_in", "parse_mode_body", "parse_mode_head"]
-
 _PREFIX = re.compile(r"(!=|<=|>=|==|<|>|=)\s*\((.*)\)$", re.DOTALL)
 _OPERATORS = ("=", "<", "<=", ">", ">=", "!=")
 _KINDS: dict[str, Literal["var", "const", "num_var"]] = {"var": "var", "const": "const", "num_var": "num_var"}

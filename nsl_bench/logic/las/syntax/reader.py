@@ -35,8 +35,6 @@ from nsl_bench.logic.las.syntax.meta_bias import in_own_words, quoted_program, s
 from nsl_bench.logic.las.syntax.modes import constants_in, parse_mode_body, parse_mode_head
 from nsl_bench.logic.las.syntax.scanner import Source, Statement, split_arguments
 
-__all__ = ["TaskText", "build_task", "parse_task", "read_task"]
-
 _DIRECTIVE = re.compile(r"#([a-z_]+)")
 _META_RULE = re.compile(r"[A-Z]\w*\s*\(")
 _WEIGHTED_RULE = re.compile(r"(-?\d+)\s*~")

@@ -15,8 +15,6 @@ from typing import NamedTuple
 from nsl_bench.core.errors import UserError
 from nsl_bench.logic.las.language_bias import LARGEST
 
-__all__ = ["Source", "Statement", "split_arguments"]
-
 _EXAMPLE = re.compile(
     r"#(?P<kind>pos|neg)\s*+\(\s*+(?:(?P<id>[^{}\"%@,]*+)(?:@\s*+(?P<penalty>-?\d+)\s*+)?,\s*+)?"
     r"\{(?P<inclusions>[^{}\"%]*+)\}\s*+,\s*+\{(?P<exclusions>[^{}\"%]*+)\}\s*+"

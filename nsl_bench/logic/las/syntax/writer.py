@@ -7,8 +7,6 @@ from collections.abc import Iterable
 from nsl_bench.core.types import WeightedExample
 from nsl_bench.logic.las.language_bias import LanguageBias
 
-__all__ = ["print_bias", "print_example", "print_task"]
-
 
 def print_example(example: WeightedExample) -> str:
     """`example` as a ``#pos`` or ``#neg`` statement."""

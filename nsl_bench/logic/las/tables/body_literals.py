@@ -8,12 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from nsl_bench.logic.las.bits import Bits
 from nsl_bench.logic.las.language_bias import ModeAtom, ModeLiteral
-from nsl_bench.logic.las.tables.columns import Bits
 from nsl_bench.logic.las.terms import Pattern, literal_text, terms_text
 from nsl_bench.logic.las.thresholds import bound_count
-
-__all__ = ["BodyLiteral"]
 
 
 class BodyLiteral(NamedTuple):

@@ -12,9 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.core.types import WeightedExample
-from nsl_bench.logic.las.bits import Bits, indices, pack, unpack
-
-__all__ = ["Bits", "Columns", "indices", "pack", "unpack"]
+from nsl_bench.logic.las.bits import Bits, pack
 
 
 class Columns(NamedTuple):

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from nsl_bench.logic.las.tables.literals import Vocabulary
 
-__all__ = ["Reach", "Settled", "Test", "reached", "settled", "test_rows"]
-
 _FEW_VALUES = 64
 """A type with so many members is not narrowed to some where constraints may ask for more literals."""
 _MOST_CELLS = 1 << 28

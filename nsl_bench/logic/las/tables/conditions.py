@@ -19,8 +19,6 @@ from nsl_bench.logic.las.tables.formulas import Formula, Lit, conjoin, depth, di
 from nsl_bench.logic.las.tables.grounding import Grounding
 from nsl_bench.logic.las.task import LasTask
 
-__all__ = ["Target", "choice_atom", "targets"]
-
 _MOST_NODES = 20_000
 _MOST_DEPTH = 60
 """Levels of formulas, which are walked through recursively."""

@@ -16,13 +16,12 @@ import numpy.typing as npt
 
 from nsl_bench.core.budget import Undecided
 from nsl_bench.logic.las.bias.lookups import ordered
-from nsl_bench.logic.las.tables.columns import Bits, Columns, pack, unpack
+from nsl_bench.logic.las.bits import Bits, pack, unpack
+from nsl_bench.logic.las.tables.columns import Columns
 from nsl_bench.logic.las.tables.grounding import Grounding
 
 if TYPE_CHECKING:
     from clingo import Symbol
-
-__all__ = ["Domain", "atom_table", "comparison_table", "make_domain"]
 
 _LOCAL_SHARE = 0.75
 _CHUNK = 1 << 21

@@ -13,8 +13,6 @@ import numpy as np
 from nsl_bench.logic.las.bits import Bits, digest
 from nsl_bench.logic.las.tables.intervals import Interest
 
-__all__ = ["Fronts", "covers", "undominated"]
-
 _MOST_WORDS = 1 << 26
 """Words that are looked at to compare each two literals."""
 _SAMPLED_WORDS = 128

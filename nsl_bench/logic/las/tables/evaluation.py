@@ -15,9 +15,8 @@ import numpy as np
 from nsl_bench.core.budget import Budget, Undecided
 from nsl_bench.logic.asp.dependencies import dependents
 from nsl_bench.logic.asp.ground_program import GroundProgram, GroundRule, WeightRule
-from nsl_bench.logic.las.tables.columns import Bits, Columns, pack, unpack
-
-__all__ = ["ResidualRule", "Values", "evaluate"]
+from nsl_bench.logic.las.bits import Bits, pack, unpack
+from nsl_bench.logic.las.tables.columns import Columns
 
 _BYTES_LIMIT = 1 << 31
 _EVERY = 512

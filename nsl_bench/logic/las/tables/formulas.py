@@ -6,22 +6,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-__all__ = [
-    "And",
-    "Demands",
-    "Formula",
-    "Lit",
-    "Or",
-    "assign",
-    "conjoin",
-    "demands",
-    "depth",
-    "disjoin",
-    "evaluate",
-    "literals_of",
-    "negate",
-]
-
 
 class Lit(NamedTuple):
     """A learned atom (clingo's program atom), or its negation."""

@@ -25,8 +25,9 @@ from nsl_bench.logic.asp.names import Names
 from nsl_bench.logic.asp.program import Rule, Signature, statement
 from nsl_bench.logic.asp.text import check_text
 from nsl_bench.logic.las.bias.lookups import lookups, without
+from nsl_bench.logic.las.bits import Bits
 from nsl_bench.logic.las.language_bias import ModeAtom, Placeholder, WeightedRule
-from nsl_bench.logic.las.tables.columns import Bits, Columns
+from nsl_bench.logic.las.tables.columns import Columns
 from nsl_bench.logic.las.tables.evaluation import ResidualRule, Values, evaluate
 from nsl_bench.logic.las.task import LasTask
 from nsl_bench.logic.las.terms import pattern_text
@@ -34,8 +35,6 @@ from nsl_bench.logic.las.terms import pattern_text
 if TYPE_CHECKING:
     from clingo import Control, Symbol
     from clingo.ast import AST
-
-__all__ = ["Grounding", "ground"]
 
 _RULE_LIMIT = 2_000_000
 

@@ -14,8 +14,6 @@ from nsl_bench.logic.las.thresholds import token
 if TYPE_CHECKING:
     from clingo import Symbol
 
-__all__ = ["Interest", "Rank", "bounded", "rank"]
-
 Rank = tuple[int, int, str]
 """A value's place in clingo's order of terms: -1, 0 or 1 (below, among, above all numbers), number, text."""
 _Groups = Mapping[tuple[Rank, ...], Bits]

@@ -14,6 +14,7 @@ import numpy as np
 from nsl_bench.core.budget import Budget, Undecided
 from nsl_bench.logic.las.bias.additive import additive_costs, all_heads
 from nsl_bench.logic.las.bias.program import bias_program
+from nsl_bench.logic.las.bits import Bits
 from nsl_bench.logic.las.checks import without_constant
 from nsl_bench.logic.las.language_bias import (
     Compound,
@@ -24,7 +25,7 @@ from nsl_bench.logic.las.language_bias import (
     Placeholder,
 )
 from nsl_bench.logic.las.tables.body_literals import BodyLiteral
-from nsl_bench.logic.las.tables.columns import Bits, Columns
+from nsl_bench.logic.las.tables.columns import Columns
 from nsl_bench.logic.las.tables.comparisons import Reach, Settled, reached, settled, test_rows
 from nsl_bench.logic.las.tables.domains import Domain, atom_table, comparison_table, make_domain
 from nsl_bench.logic.las.tables.dominance import undominated
@@ -38,8 +39,6 @@ if TYPE_CHECKING:
     from clingo import Symbol
 
     from nsl_bench.logic.las.bias.sight import Sight
-
-__all__ = ["Vocabulary"]
 
 Where = TypeVar("Where")
 

@@ -21,8 +21,6 @@ from nsl_bench.logic.las.semantics.verification.solving import Unverifiable
 from nsl_bench.logic.las.semantics.verification.space import rules_with_costs
 from nsl_bench.logic.las.task import LasTask, Solution
 
-__all__ = ["MOST_RULES", "checked"]
-
 _SECONDS = 0.5
 """What the check of a score that nobody asked for may take."""
 _THOROUGH_SECONDS = 300.0

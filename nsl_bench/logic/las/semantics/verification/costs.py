@@ -26,8 +26,6 @@ from nsl_bench.logic.las.semantics.verification.reading import (
 from nsl_bench.logic.las.semantics.verification.solving import Unverifiable, answer_sets, grounded, parse
 from nsl_bench.logic.las.semantics.verification.statements import Signatures, Statements, derived_by
 
-__all__ = ["NotInSpace", "Pricing", "Shape", "prices"]
-
 Shape = tuple[str | None, tuple[str, ...]]
 """A rule's head (None: a constraint) and its counted body literals, without repetition; thresholds as `#bias`
 sees them (`threshold`)."""

@@ -13,8 +13,6 @@ from nsl_bench.logic.las.semantics.verification.plain import PlainTask
 from nsl_bench.logic.las.semantics.verification.solving import answer_sets
 from nsl_bench.logic.las.semantics.verification.statements import Asked, Statements, asked_by
 
-__all__ = ["covered_examples"]
-
 _TOGETHER = 20_000
 """Statements of contexts in one program, which bounds its memory."""
 

@@ -29,8 +29,6 @@ from nsl_bench.logic.las.semantics.verification.solving import (
 )
 from nsl_bench.logic.las.semantics.verification.statements import Asked, Statements, apart, asked_by
 
-__all__ = ["Optimum", "find_better"]
-
 _MOST_PROPOSALS = 2_000
 _LARGEST_WEIGHT = 2**31 - 1
 

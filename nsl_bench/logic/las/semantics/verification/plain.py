@@ -14,8 +14,6 @@ from typing import Literal
 
 from nsl_bench.logic.las.semantics.verification.solving import Unverifiable, literal_of
 
-__all__ = ["Example", "Mode", "PlainTask", "filled", "places", "read_plain"]
-
 _TOKEN = re.compile(r'"(?:\\.|[^"\\])*"|%\*.*?\*%|%[^\n]*|\.\.|[(){}\[\].,;]|[^"%(){}\[\].,;]+|.', re.DOTALL)
 _QUOTED = re.compile(r'"((?:\\.|[^"\\])*)"', re.DOTALL)
 _IN_BIAS = re.compile(rf"{_QUOTED.pattern}|'((?:\\.|[^'\\])*)'", re.DOTALL)

@@ -16,8 +16,6 @@ from clingo import Symbol, SymbolType, ast
 from nsl_bench.logic.las.semantics.verification.plain import Mode, PlainTask
 from nsl_bench.logic.las.semantics.verification.solving import parse
 
-__all__ = ["OPERATORS", "Reader", "Reading", "is_constraint", "placed", "threshold", "variables_of"]
-
 OPERATORS = {
     ast.ComparisonOperator.Equal: "=",
     ast.ComparisonOperator.NotEqual: "!=",

@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 import clingo
 from clingo import ast
 
-__all__ = ["Unverifiable", "answer_sets", "grounded", "literal_of", "parse", "solved"]
-
 MOST_CONFLICTS = "umax"
 """Conflicts of a search beyond which it is given up; tests set it, so that machines agree on it."""
 _EVERY = 512

@@ -11,8 +11,6 @@ from nsl_bench.logic.las.semantics.verification.plain import Mode, PlainTask, fi
 from nsl_bench.logic.las.semantics.verification.reading import threshold
 from nsl_bench.logic.las.semantics.verification.solving import Unverifiable
 
-__all__ = ["rules_with_costs"]
-
 _STRING = re.compile(r'"(?:\\.|[^"\\])*"')
 _ATOM = re.compile(r"((?:not )?-?\w+)\((.*)\)", re.DOTALL)
 _MOST_FILLINGS = 100_000

@@ -19,8 +19,6 @@ from clingo import ast
 from nsl_bench.logic.las.semantics.verification.plain import Example, PlainTask
 from nsl_bench.logic.las.semantics.verification.solving import Unverifiable, parse
 
-__all__ = ["Asked", "Signature", "Statements", "apart", "asked_by", "derived_by"]
-
 Signature = tuple[str, int]
 Asked = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
 """What an example asks: inclusions, exclusions and context."""
