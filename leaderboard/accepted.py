@@ -40,11 +40,7 @@ def withheld(folder: Path) -> Path:
 
 
 def check_there(folder: Path) -> None:
-    """Check that a folder of accepted submissions exists.
-
-    Raises:
-        UserError: it does not; the message says where it comes from.
-    """
+    """Check that a folder of accepted submissions exists."""
     if folder.is_dir():
         return
     if folder == SUBMISSIONS:
@@ -78,12 +74,7 @@ def put(report: ScoreReport, submission: Path, folder: Path) -> Path:
     """Copy an accepted submission, with its scores if it has any, into a folder of accepted submissions.
 
     Args:
-        report: the report on the submission, which accepted it.
-        submission: its folder or zip file.
         folder: folder of accepted submissions; created if it does not exist.
-
-    Returns:
-        The submission's new folder.
 
     Raises:
         UserError: a submission of that name exists, the submission changed since it was scored, or the folder
@@ -117,14 +108,9 @@ def take(report: ScoreReport, submission: Path, folder: Path, by: By, board: Pat
     The files are put into the folder `withheld` and a receipt for the entrant beside them.
 
     Args:
-        report: the report on the submission, which accepted it.
-        submission: its folder or zip file.
         folder: folder of accepted submissions, which `nsl-bench leaderboard reveal` moves the entry to.
         by: what the round took: ``"predictions"`` or ``"code"``.
         board: the board's file, beside which the rounds are.
-
-    Returns:
-        The submission's new folder.
 
     Raises:
         UserError: an entry of that name exists, the round was revealed meanwhile, or a file cannot be
@@ -157,11 +143,7 @@ def take(report: ScoreReport, submission: Path, folder: Path, by: By, board: Pat
 
 
 def _made_secret(folder: Path) -> Path:
-    """A folder that only its owner reads, and that git does not publish.
-
-    Raises:
-        UserError: it cannot be written.
-    """
+    """A folder that only its owner reads, and that git does not publish."""
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         (folder / ".gitignore").write_text("*\n", encoding="ascii")
@@ -171,11 +153,7 @@ def _made_secret(folder: Path) -> Path:
 
 
 def scored_folders(folder: Path, names: Sequence[str] = ()) -> list[Path]:
-    """The folders of accepted submissions that have scores: all of them, or those with some names.
-
-    Raises:
-        UserError: an unknown name, or no scored submission at all.
-    """
+    """The folders of accepted submissions that have scores: all of them, or those with some names."""
     check_there(folder)
     folders = {path.parent.name: path.parent for path in sorted(folder.glob(f"*/{SCORES}"))}
     for name in names:

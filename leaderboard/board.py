@@ -68,7 +68,6 @@ class Board:
     """Contests and entries.
 
     Attributes:
-        contests: the board's contests.
         entries: all entries, sorted by title.
     """
 
@@ -223,11 +222,7 @@ def _shift_columns(pairs: Sequence[ShiftPair]) -> dict[str, list[Any]]:
 
 
 def read_board(submissions: Path = SUBMISSIONS, board: Path = BOARD) -> Board:
-    """Read the board of a folder of accepted submissions.
-
-    Raises:
-        UserError: the folder is not a folder of accepted submissions, or a submission cannot be read.
-    """
+    """Read the board of a folder of accepted submissions."""
     rounds = read_rounds(board)
     sealed = [contest for round_ in rounds if round_.is_revealed for contest in round_.board_contests("code")]
     contests = (*read_contests(board), *sealed)

@@ -227,7 +227,6 @@ def incomplete(entered: Iterable[tuple[Contest, str, Cell]], track: str) -> list
 
     Args:
         entered: contest, network (empty: none) and cell of each run.
-        track: of the learner.
     """
     by_line: dict[str, tuple[Contest, set[Cell]]] = {}
     for contest, network, cell in entered:
@@ -294,9 +293,6 @@ def _look_up(contest: Contest) -> None:
     """Look up every name of a contest.
 
     Shifts of images in a folder are not looked at: a board is read where the folder is not, too.
-
-    Raises:
-        UserError: there is no such part, or it does not fit the others.
     """
     task = registry.create("benchmark", contest.task)
     task.size(contest.size)

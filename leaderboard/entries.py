@@ -241,11 +241,7 @@ _COLUMN = {name: k for k, name in enumerate(NAMES)}
 
 
 def read_entries(folder: Path, contests: Sequence[Contest], rounds: Sequence[Round] = ()) -> list[Entry]:
-    """A submission's entries, one a network.
-
-    Raises:
-        UserError: its manifest or its scores cannot be read.
-    """
+    """A submission's entries, one a network."""
     try:
         manifest = accepted_manifest(folder / MANIFEST)
         standing = standing_of(manifest, rounds, folder)

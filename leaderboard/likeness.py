@@ -148,8 +148,6 @@ def nearly_equal(report: ScoreReport, board: Board, own: str) -> list[str]:
     """A sentence for each entry of a board with nearly the labels of a scored submission, the nearest first.
 
     Args:
-        report: the report on the submission.
-        board: the accepted submissions.
         own: the folder's name that the submission has among them.
     """
     mine: dict[tuple[str, str], _Labels] = defaultdict(dict)

@@ -45,7 +45,6 @@ class Numbers:
     """Accumulates the metrics of a submission's runs, row by row.
 
     Args:
-        track: track of the submission.
         truths: the own data of each run, by its name.
 
     Attributes:
@@ -136,11 +135,7 @@ class Numbers:
 
 
 class _Means:
-    """Each test example's mean score over shares, by train split: what the spread of a mean is made of.
-
-    Args:
-        track: of the submission.
-    """
+    """Each test example's mean score over shares, by train split: what the spread of a mean is made of."""
 
     def __init__(self, track: str) -> None:
         self._track = track
@@ -155,7 +150,6 @@ class _Means:
         """Take a run.
 
         Args:
-            truth: its own data.
             scores: float64 [n] by metric.
             images: int32 [n, slots], what the examples show; no slots where no images are looked at.
         """

@@ -116,16 +116,7 @@ _PLAIN = np.array(
 
 
 def run_rows(run: str, frame: pd.DataFrame, names: Sequence[str]) -> Iterable[dict[str, Any]]:
-    """The rows of a run.
-
-    Args:
-        run: its name.
-        frame: what it predicted, as a store keeps it.
-        names: of the labels.
-
-    Raises:
-        UserError: there are probabilities of some labels only, or examples without a number.
-    """
+    """The rows of a run."""
     codes = {**{name: k for k, name in enumerate(names)}, "undecided": UNDECIDED, "ambiguous": AMBIGUOUS}
     for evaluation in EVALUATIONS:
         part = frame[frame["evaluation"] == evaluation]
@@ -159,8 +150,6 @@ def row_of(
     """A row of predictions.
 
     Args:
-        run: its name.
-        evaluation: ``"hypothesis"``, ``"framework"`` or ``"concepts"``.
         predicted: int8 [n], labels; of concepts, those of all slots.
         probabilities: float32 [n, labels]; None of a learner that gives labels alone.
     """

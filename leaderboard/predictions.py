@@ -58,14 +58,7 @@ _ROUNDING = 1.5e-3
 
 @dataclass(frozen=True)
 class Sizes:
-    """How long the lists of a run's rows are.
-
-    Attributes:
-        examples: number of test examples.
-        labels: number of labels.
-        slots: number of slots of an example.
-        concepts: number of concepts that an image can show.
-    """
+    """How long the lists of a run's rows are."""
 
     examples: int
     labels: int
@@ -116,7 +109,6 @@ def read_accepted(
     """Read the predictions of an accepted submission, without checks, in a process that may die.
 
     Args:
-        path: of the file.
         places: the runs to read, each with int64 [n]: where a row of probabilities, example by example, holds
             those of the true labels; None: all runs, labels alone.
 
@@ -184,9 +176,7 @@ def read_predictions(
     """Read and check the rows of a submission's predictions.
 
     Args:
-        folder: the submission's folder.
         sizes: how long the lists of each run are.
-        limits: resource limits.
         ignored: runs whose rows are skipped.
 
     Yields:
@@ -238,16 +228,7 @@ def _is_wanted(
 
 
 class _Opened:
-    """A parquet file whose end was measured before it was read.
-
-    Args:
-        path: of the file.
-        n_runs: how many runs the submission has.
-        limits: what it may cost.
-
-    Raises:
-        Rejected: it lists more than the runs can have, or has other columns.
-    """
+    """A parquet file whose end was measured before it was read."""
 
     def __init__(self, path: Path, n_runs: int, limits: Limits) -> None:
         import pyarrow.parquet as pq
@@ -308,11 +289,7 @@ class _Opened:
 
 
 def _checked_rows(metadata: Any, n_runs: int, limits: Limits) -> int:
-    """How many rows a file has, after a look at what its columns are said to unpack to.
-
-    Raises:
-        Rejected: more than the runs can have, or more than one row group.
-    """
+    """How many rows a file has, after a look at what its columns are said to unpack to."""
     rows, most = metadata.num_rows, _ROWS_A_RUN * n_runs
     if metadata.num_row_groups > 1 or rows > most:
         raise Rejected(

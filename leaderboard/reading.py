@@ -41,11 +41,7 @@ _Said = Annotated[Mapping[str, Any], Is("an object with keys", make=_short)]
 
 @dataclass(frozen=True)
 class Hashes(Open):
-    """The content hashes of a run.
-
-    Attributes:
-        train, test: of the set.
-    """
+    """The content hashes of a run."""
 
     train: _HASH
     test: _HASH
@@ -53,12 +49,7 @@ class Hashes(Open):
 
 @dataclass(frozen=True)
 class Rules(Open):
-    """What was learned.
-
-    Attributes:
-        language: answer set programs, or branches of trees.
-        rules: one or several in a text.
-    """
+    """What was learned."""
 
     language: Literal["asp", "tree"]
     rules: tuple[str, ...]
@@ -164,11 +155,7 @@ def read_runs(folder: Path, limits: Limits = LIMITS) -> list[Run]:
 
 
 def _lines(path: Path, most: int) -> Iterator[bytes]:
-    """The lines of a packed file, none of them much longer than allowed.
-
-    Raises:
-        Rejected: it is not packed as it must be.
-    """
+    """The lines of a packed file, none of them much longer than allowed."""
     try:
         with opened_lines(path) as file:
             yield from iter(lambda: file.readline(most + 1), b"")

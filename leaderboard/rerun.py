@@ -55,8 +55,6 @@ class Sample:
     """The runs to repeat and the permitted difference.
 
     Attributes:
-        n: number of runs.
-        seed: random seed of the sample.
         tolerance: greatest permitted difference of labels (a share), metrics and atoms (a share).
         slower: how many times as long as the submission says a repeated run may take.
     """
@@ -83,10 +81,6 @@ def again(
     Failed runs count as the majority class, which nobody needs to check; a faster machine may finish them.
 
     Args:
-        folder: the submission's folder.
-        contests: the board's contests.
-        rounds: the board's sealed rounds.
-        sample: the runs to repeat.
         bench: does the runs, each learner in a sandbox, and none for longer than its time limit.
         describe: function from a learner's spec to its track and version, in a sandbox.
         learner: spec to use instead of the submission's, which may name a file of the submitter.
@@ -170,11 +164,7 @@ def _compared(
 
 
 def write_again(result: Again, folder: Path) -> None:
-    """Write the result beside a submission's scores.
-
-    Raises:
-        UserError: the file cannot be written.
-    """
+    """Write the result beside a submission's scores."""
     try:
         with cache.replacing(folder / AGAIN) as temporary:
             temporary.write_text(json.dumps(asdict(result), indent=2) + "\n", encoding="utf-8")
@@ -198,11 +188,7 @@ def _spec(manifest: Manifest, learner: str | None) -> str:
 
 
 def _check_network(run: Run) -> None:
-    """Check that a run can be repeated with the network that it used.
-
-    Raises:
-        UserError: the installed network is of another version.
-    """
+    """Check that a run can be repeated with the network that it used."""
     job = run.job
     if job.network is None:
         return

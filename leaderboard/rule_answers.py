@@ -39,10 +39,7 @@ def answers_of_rules(
     """Evaluate rules on a task's test set.
 
     Args:
-        benchmark: the task.
-        seed: seed of the test set.
         number: number of the test set; 1 unless train splits have their own test sets.
-        rules: texts of rules.
         seconds: time limit in seconds (wall time).
         concepts: int16 [n, slots], concepts to use instead of the true ones.
         learned_on: task that the rules were learned on, if it is another one of the same family.
@@ -50,9 +47,6 @@ def answers_of_rules(
 
     Returns:
         The derived labels, int16 [n], the number of atoms, and the number of rules.
-
-    Raises:
-        RuleError: the rules do not parse, cannot be used, or exceed a limit.
     """
     allowance = Allowance(seconds, _MEMORY_BYTES)
     try:

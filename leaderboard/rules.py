@@ -43,10 +43,7 @@ def judge_rules(
 
     Args:
         runs: that did not fail.
-        truths: the own data of each run.
         counted: what is known of the runs; the numbers are changed.
-        limits: what one hypothesis may cost.
-        deadline: of all.
     """
     judge = _Judge(len({run.rules for run in runs if run.language == "asp"}), limits, deadline)
     differing = []
@@ -109,11 +106,7 @@ def _is_ours(learner: str) -> bool:
 
 
 def check_rules(runs: Sequence[Run], limits: Limits, deadline: float) -> None:
-    """Check that rules can be used, on public examples, because sealed ones are secret before the reveal.
-
-    Raises:
-        Rejected: the rules cannot be used.
-    """
+    """Check that rules can be used, on public examples, because sealed ones are secret before the reveal."""
     judge = _Judge(len({run.rules for run in runs if run.language == "asp"}), limits, deadline)
     for run in runs:
         if run.language == "tree":
@@ -124,13 +117,7 @@ def check_rules(runs: Sequence[Run], limits: Limits, deadline: float) -> None:
 
 
 class _Judge:
-    """Answers with rules, each hypothesis once.
-
-    Args:
-        count: how many hypotheses there are.
-        limits: what one may cost.
-        deadline: of all.
-    """
+    """Answers with rules, each hypothesis once."""
 
     def __init__(self, count: int, limits: Limits, deadline: float) -> None:
         self._count, self._limits, self._deadline = count, limits, deadline
@@ -140,11 +127,7 @@ class _Judge:
     def answers(
         self, run: Run, seed: int | str, test_number: int, concepts: npt.NDArray[np.int16] | None = None
     ) -> tuple[npt.NDArray[np.int16], int, int]:
-        """Labels, atoms and rules of a run's hypothesis, as `answers_of_rules` gives them.
-
-        Raises:
-            Rejected: the rules cannot be used.
-        """
+        """Labels, atoms and rules of a run's hypothesis, as `answers_of_rules` gives them."""
         named = (run.job.tested, seed, test_number, run.rules)
         key = (*named, run.language, run.job.task, None if concepts is None else concepts.tobytes())
         if key not in self._known:

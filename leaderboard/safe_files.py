@@ -157,11 +157,7 @@ def _unpack(path: Path, folder: Path, limits: Limits) -> None:
 
 
 def _passed_over(member: zipfile.ZipInfo, limits: Limits) -> bool:
-    """Whether a member is none of a submission's files but may be there: a folder, a hidden file.
-
-    Raises:
-        Rejected: it may not be there.
-    """
+    """Whether a member is none of a submission's files but may be there: a folder, a hidden file."""
     place, named = PurePosixPath(member.filename), quoted(member.filename)
     if place.is_absolute() or ".." in place.parts or "\\" in member.filename:
         raise Rejected(f"The zip file contains {named}, which is outside the submission's folder.")

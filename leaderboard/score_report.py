@@ -138,11 +138,7 @@ class ScoreReport:
 
 
 def write_scores(report: ScoreReport, path: Path) -> None:
-    """Write the scores as lines of JSON: the scored runs, then the means over shares.
-
-    Raises:
-        UserError: the file cannot be written.
-    """
+    """Write the scores as lines of JSON: the scored runs, then the means over shares."""
     try:
         plain = [asdict(run) for run in report.runs] + [asdict(spread) for spread in report.spreads]
         for look in (look for line in plain for look in line.get("looks", {}).values()):

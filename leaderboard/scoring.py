@@ -64,14 +64,8 @@ def score(
 
     Args:
         path: folder or zip file.
-        contests: the board's contests.
-        limits: resource limits.
         heard: called with a sentence before each step that may take long.
-        rounds: the board's sealed rounds.
         by: what a new entry of a round sent: ``"predictions"`` or ``"code"``.
-
-    Raises:
-        UserError: the path does not exist.
     """
     try:
         values = guarded(
@@ -179,11 +173,7 @@ class Checked:
 
 
 def check(folder: Path, manifest: Manifest, contests: Sequence[Contest], limits: Limits) -> Checked:
-    """Check everything except the predictions and rules.
-
-    Raises:
-        Rejected: a run is damaged, or no run belongs to a contest.
-    """
+    """Check everything except the predictions and rules."""
     runs = read_runs(folder, limits)
     truths: dict[str, Truth] = {}
     notes: list[str] = []
@@ -322,9 +312,6 @@ def rows_in(folder: Path, checked: Checked, limits: Limits) -> Iterator[tuple[Ru
     Yields:
         Run, evaluation or `CONCEPTS`, what was predicted, and the share of labels that contradict their
         probabilities.
-
-    Raises:
-        Rejected: they are broken, contradict themselves, or some are missing or too many.
     """
     by_id = {run.id: run for run in checked.entered}
     # A run outside the contests may be of anything; its rows are checked for nothing and dropped.

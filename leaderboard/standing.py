@@ -107,12 +107,7 @@ def standing_of(manifest: Manifest, rounds: Sequence[Round], folder: Path | None
     """The standing of a submission.
 
     Args:
-        manifest: the submission's manifest.
-        rounds: the board's sealed rounds.
         folder: folder of the accepted submission, if it is accepted.
-
-    Raises:
-        UserError: the result of repeating its runs cannot be read.
     """
     sealed = next((round_ for round_ in rounds if round_.name == manifest.round), None)
     entry = None if sealed is None else sealed.entry(manifest)

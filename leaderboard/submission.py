@@ -158,8 +158,6 @@ def write_submission(
     """Create a submission from one learner's finished runs.
 
     Args:
-        store: the results.
-        out: folder to create; it must be new or empty.
         contests: the board's contests; runs outside them are left out.
         learner: learner to submit, if the results contain several.
         track: track to submit, if the results contain several.
@@ -238,11 +236,7 @@ def write_submission(
 def _taken(
     folder: Path, contests: Sequence[Contest], own: Job
 ) -> dict[_Place, tuple[Contest, Record | _Written]]:
-    """The runs of an accepted submission, with their rows.
-
-    Raises:
-        UserError: the submission is of another learner, track or version than the job `own`.
-    """
+    """The runs of an accepted submission, with their rows."""
     import pyarrow.parquet as pq
 
     rows: dict[str, list[dict[str, Any]]] = {}
@@ -267,11 +261,7 @@ def _taken(
 
 
 def manifest_of(words: Mapping[str, Any]) -> Manifest:
-    """The manifest that a command's options say, its files yet to come.
-
-    Raises:
-        UserError: no manifest holds such words.
-    """
+    """The manifest that a command's options say, its files yet to come."""
     return checked(Manifest, {**words, "schema": SCHEMA}, "--")
 
 
@@ -280,14 +270,10 @@ def save(out: Path, manifest: Manifest, runs: Iterable[_Written]) -> Manifest:
 
     Args:
         out: folder to make; must not hold files.
-        manifest: who submits what.
         runs: the line of each run, and its rows of predictions (`row_of`).
 
     Returns:
         The manifest with the files' hashes.
-
-    Raises:
-        UserError: a folder that is not empty or cannot be made.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -28,13 +28,7 @@ PARTS: tuple[Part, ...] = ("train", "test")
 
 @dataclass(frozen=True)
 class Truth:
-    """The task's own data of a run.
-
-    Attributes:
-        job: the run's job.
-        contest: its contest.
-        cell: its position in the contest's grid.
-    """
+    """The task's own data of a run."""
 
     job: Job
     contest: Contest

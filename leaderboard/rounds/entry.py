@@ -38,15 +38,10 @@ def enter(package: Path, out: Path, words: Mapping[str, Any]) -> tuple[Manifest,
     Contests without predictions are left out.
 
     Args:
-        package: folder of the entrants' package.
-        out: folder to create; it must be new or empty.
         words: values of the manifest: name, licence, track, learner ...
 
     Returns:
         The manifest, and the number of runs by contest.
-
-    Raises:
-        UserError: the folders are not a round's package, or predictions are missing or damaged.
     """
     round_ = read_file(package / ROUND_FILE)
     if words["track"] == "symbolic":
@@ -157,14 +152,8 @@ def run_learner(
     """Run a learner on the sealed data. Runs that the store already has are skipped.
 
     Args:
-        round_: the round.
-        learner: the learner.
-        seed: the round's secret seed.
-        store: results folder.
         bench: does the runs; its seed is set for each shift and share.
         describe: function from a learner's spec to its track and version, in a sandbox.
-        executor: where to do the runs.
-        on_failure: called with every failed record.
 
     Raises:
         UserError: the seed is not the round's, or data or networks cannot be created.

@@ -298,11 +298,7 @@ def place_seed(secret: str, round_name: str, contest: str, cell: Cell | Place) -
 
 
 def place_data_seed(seed: DataSeed, round_name: str, contest: str, place: Place) -> DataSeed:
-    """The seed of a place as the harness takes it.
-
-    Raises:
-        UserError: it is not the one that the place names.
-    """
+    """The seed of a place as the harness takes it."""
     derived = DataSeed(place_seed(seed.secret, round_name, contest, place), seed.file)
     if derived.commitment != place.commitment:
         raise UserError(
@@ -328,11 +324,7 @@ def folder_of(board: Path) -> Path:
 
 
 def read_round(name: str, board: Path) -> Round:
-    """Read a round of a board.
-
-    Raises:
-        UserError: an unknown name, or a damaged file.
-    """
+    """Read a round of a board."""
     files = {path.stem: path for path in sorted(folder_of(board).glob("*.json"))}
     if not files:
         raise UserError(f"The sealed round '{name}' does not exist: {folder_of(board)} contains none.")
@@ -342,20 +334,12 @@ def read_round(name: str, board: Path) -> Round:
 
 
 def read_rounds(board: Path) -> tuple[Round, ...]:
-    """Read all rounds of a board.
-
-    Raises:
-        UserError: a file is damaged.
-    """
+    """Read all rounds of a board."""
     return tuple(read_file(path) for path in sorted(folder_of(board).glob("*.json")))
 
 
 def read_file(path: Path) -> Round:
-    """Read a round's file.
-
-    Raises:
-        UserError: the file cannot be read or is not a round.
-    """
+    """Read a round's file."""
     round_ = read_json(Round, path, "The round's file ")
     for why in _wrong(round_):
         raise UserError(f"{path}: {why}")
@@ -384,11 +368,7 @@ def _wrong(round_: Round) -> Iterator[str]:
 
 
 def write_round(round_: Round, board: Path) -> Path:
-    """Write a round's file; an older one is replaced at once.
-
-    Raises:
-        UserError: it cannot be written.
-    """
+    """Write a round's file; an older one is replaced at once."""
     path = folder_of(board) / f"{round_.name}.json"
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -405,10 +385,6 @@ def to_json(round_: Round) -> str:
 
 
 def empty_round(name: str, commitment: str, sealed: str, grids: Sequence[Grid]) -> Round:
-    """A round without entries.
-
-    Raises:
-        UserError: its name, or a name that a contest gets by it, is none.
-    """
+    """A round without entries."""
     values = {"name": name, "commitment": commitment, "sealed": sealed, "nsl_bench": __version__}
     return checked(Round, {**values, "contests": list(map(asdict, grids)), "schema": SCHEMA}, "The round: ")

@@ -81,10 +81,6 @@ def write_contest(
     """Write the folders of a contest.
 
     Args:
-        contest: of the board.
-        out: folder of the folders.
-        round_name: of the round.
-        seed: the round's.
         bench: makes the data; its seed is set to that of each place in turn.
         network: whose probabilities are handed out.
 
@@ -153,8 +149,6 @@ def part_digest(
     Meta-data include the sequence and the step of rows that are steps of sequences.
 
     Args:
-        split: the part.
-        source: its images.
         shift: what the shifted ones went through.
         names: of the labels, which are handed out, too; None: they are not.
     """
@@ -169,20 +163,12 @@ def part_digest(
 
 
 def folder_digests(folder: Path) -> dict[str, str]:
-    """The hash of each part in a folder that entrants were handed.
-
-    Raises:
-        UserError: a part is damaged.
-    """
+    """The hash of each part in a folder that entrants were handed."""
     return {part: folder_digest(folder / f"{part}.parquet") for part in ("train", "validation", "test")}
 
 
 def folder_digest(path: Path) -> str:
-    """The same of a parquet file that entrants were handed.
-
-    Raises:
-        UserError: it is damaged.
-    """
+    """The same of a parquet file that entrants were handed."""
     import pyarrow as pa
     import pyarrow.parquet as pq
     from PIL import Image

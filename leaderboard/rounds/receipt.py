@@ -44,11 +44,7 @@ class Receipt(Open):
 
 
 def read_receipt(path: Path) -> Receipt:
-    """Read a receipt, or an earlier copy of a round's file.
-
-    Raises:
-        UserError: the file cannot be read or is neither.
-    """
+    """Read a receipt, or an earlier copy of a round's file."""
     receipt = read_json(Receipt, path, "The receipt ")
     if receipt.start or "contests" not in parse_json(path.read_bytes()):
         return receipt

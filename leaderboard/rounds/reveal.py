@@ -31,14 +31,7 @@ def reveal(round_: Round, seed: DataSeed, board: Path, date: str, submissions: P
     """Write a round's secret seed and the salts of its entries into its public file.
 
     Args:
-        round_: the round.
-        seed: its secret seed.
-        board: the board's file.
-        date: of the reveal.
         submissions: folder of accepted submissions, which entries that were withheld are moved to.
-
-    Raises:
-        UserError: it is another seed than the one that the round committed to, or a file cannot be written.
     """
     if seed.commitment != round_.commitment:
         raise UserError(f"{seed.file} contains another seed than the round {round_.name} committed to.")
@@ -138,11 +131,7 @@ class Finding:
 def verify(
     round_: Round, submissions: Path, limits: Limits, heard: _Heard | None = None
 ) -> Iterator[Finding]:
-    """Check a revealed round with public files only: its own file and the accepted submissions.
-
-    Raises:
-        UserError: the round is not revealed yet.
-    """
+    """Check a revealed round with public files only: its own file and the accepted submissions."""
     if not round_.is_revealed:
         raise UserError(f"The round {round_.name} is not revealed yet, so its scores cannot be checked.")
     same = commitment_of(round_.secret) == round_.commitment
@@ -183,11 +172,7 @@ def check_chain(round_: Round) -> Finding:
 
 
 def check_receipt(round_: Round, file: Path) -> Iterator[Finding]:
-    """Check a round's entries against an entrant's receipt, or an earlier copy of the round's file.
-
-    Raises:
-        UserError: the file is neither.
-    """
+    """Check a round's entries against an entrant's receipt, or an earlier copy of the round's file."""
     receipt = read_receipt(file)
     what = (
         f"{file}: its {len(receipt.entries)} entries are the first of the round {round_.name}, in their order"
@@ -261,11 +246,7 @@ def _round_of(folder: Path) -> str:
 
 
 def check_package(round_: Round, package: Path) -> Iterator[Finding]:
-    """Check an entrants' package against the hashes in the round's file; no seed is needed.
-
-    Raises:
-        UserError: the folder is not a package of the round.
-    """
+    """Check an entrants' package against the hashes in the round's file; no seed is needed."""
     if not (package / ROUND_FILE).is_file():
         raise UserError(f"{package} is not the package of a sealed round: {ROUND_FILE} is missing.")
     yield from check_receipt(round_, package / ROUND_FILE)

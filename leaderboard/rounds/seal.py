@@ -29,13 +29,9 @@ def chosen(
     """The contests of a round.
 
     Args:
-        contests: the board's.
         names: of those that are wanted; empty: all.
         percents: shares in place of the contests' own; empty: those.
         repeats: train splits in place of the contests' own; None: those.
-
-    Raises:
-        UserError: there is no such contest.
     """
     by_name = {contest.name: contest for contest in contests}
     for name in names:
@@ -73,15 +69,6 @@ def seal(
     heard: Callable[[str], None] = lambda sentence: None,
 ) -> Round:
     """Seal a round.
-
-    Args:
-        name: name of the round.
-        contests: the round's contests.
-        files: output files.
-        network: the network whose probabilities entrants get.
-        date: date, ISO 8601.
-        device: device for the network.
-        heard: called with a sentence before each step that may take long.
 
     Raises:
         UserError: a name or file already exists or is invalid; nothing is written then.

@@ -55,16 +55,12 @@ def build_site(board: Board, out: Path, *, pictures: bool = True, workers: int =
     """Write the site.
 
     Args:
-        board: the board.
         out: folder of the site; an older site there is replaced at the end, other files are kept.
         pictures: whether to draw every chart as PNG, SVG and PDF; pages without scripts show the SVG.
         workers: number of processes; the site does not depend on it.
 
     Returns:
         The number of files.
-
-    Raises:
-        UserError: the folder has other content or cannot be written.
     """
     try:
         _check(out)
@@ -175,12 +171,7 @@ def _build(board: Board, out: Path, pictures: bool, workers: int) -> int:
 
 
 class _Pages:
-    """Writes pages of the site.
-
-    Args:
-        board: what they show.
-        out: the site's folder.
-    """
+    """Writes pages of the site."""
 
     def __init__(self, board: Board, out: Path) -> None:
         self.board, self.out, self._environment = board, out, _environment()

@@ -45,8 +45,6 @@ class Curve:
     """The lines of a metric over the share of shifted examples.
 
     Attributes:
-        shift: short name of the shift.
-        metric: name of the metric.
         heading: title of its pictures.
         series: the lines; a slot of colour, marker and dashes each (`nsl_bench.report.line_styles`).
         base: path of the files, without an ending.
@@ -147,13 +145,7 @@ class Front:
 
 
 def write_charts(name: str, charts: Sequence[Curve | Front], folder: Path) -> None:
-    """Write the CSV file of each chart of a page, and one script that hands over all of them.
-
-    Args:
-        name: of the script.
-        charts: with paths in the folder.
-        folder: made if it is not there.
-    """
+    """Write the CSV file of each chart of a page, and one script that hands over all of them."""
     folder.mkdir(parents=True, exist_ok=True)
     texts: Mapping[str, str] = {chart.base.name: csv_text(chart.table()) for chart in charts}
     for chart, text in texts.items():

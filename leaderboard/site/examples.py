@@ -42,12 +42,7 @@ class Picture:
 
 
 def write_pictures(contest: Contest, folder: Path) -> list[Picture]:
-    """Draw the same examples without a shift and with each; none if the images are not on this machine.
-
-    Args:
-        contest: the contest.
-        folder: where the files go.
-    """
+    """Draw the same examples without a shift and with each; none if the images are not on this machine."""
     try:
         task = registry.create("benchmark", contest.tested)
         source = make_source(task, contest.source)

@@ -159,14 +159,7 @@ class ContestOfLearner:
 def learner_page(
     board: Board, entry: Entry, contest: Contest, records: Sequence[tuple[Cell, dict[str, Any]]]
 ) -> ContestOfLearner:
-    """What a learner's page says about a contest.
-
-    Args:
-        board: the board.
-        entry: the learner's entry.
-        contest: the contest.
-        records: its runs, cell by cell.
-    """
+    """What a learner's page says about a contest."""
     rank = board.rank(entry, contest)
     manifest = entry.manifest
     limits = {record["time_limit"] for _, record in records} - {None}

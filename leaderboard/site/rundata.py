@@ -29,12 +29,7 @@ _SHOWN = 400
 
 
 def script(function: str, value: Any) -> str:
-    """A script file that hands a value over; no ``</script>`` or comment can be in it.
-
-    Args:
-        function: name of the JavaScript function that is called.
-        value: its argument, a JSON value.
-    """
+    """A script file that hands a value over; no ``</script>`` or comment can be in it."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
     return f"nslBench.{function}({text.replace('<', chr(92) + 'u003c')});\n"
 
@@ -57,8 +52,6 @@ def test_labels(benchmark: str, seed: int, number: int = 1) -> tuple[npt.NDArray
     """A test set's labels int64 [n], and the labels' names.
 
     Args:
-        benchmark: the task, with its version.
-        seed: seed of the data.
         number: which test set, from 1; all tasks but those with `own_tests` have one.
     """
     task, split = _test(benchmark, seed, number)
@@ -96,9 +89,6 @@ def write_runs(folder: Path, records: Sequence[tuple[Contest, Sequence[dict[str,
         folder: of the submission.
         records: contests with their runs, as in the board's record.
         out: folder of the files, ``CONTEST.js``.
-
-    Raises:
-        UserError: the predictions are damaged.
     """
     places: dict[str, npt.NDArray[np.int64]] = {}
     for contest, runs in (one for one in records if not one[0].sealed_round):

@@ -19,13 +19,7 @@ FORMS = {"md": "markdown", "csv": "csv", "tex": "latex"}
 
 
 def write_tables(board: Board, contest: Contest, folder: Path) -> None:
-    """Mean and standard error at every point of a contest that has entries, in each form.
-
-    Args:
-        board: the board.
-        contest: the contest.
-        folder: where the CSV, Markdown and LaTeX files go.
-    """
+    """Mean and standard error at every point of a contest that has entries, in each form."""
     folder.mkdir(parents=True, exist_ok=True)
     runs = board.frame(contest)
     for ending, form in FORMS.items():
@@ -40,12 +34,7 @@ def write_tables(board: Board, contest: Contest, folder: Path) -> None:
 
 
 def write_areas(board: Board, folder: Path) -> None:
-    """Write the overview's table, means over shares, in each form.
-
-    Args:
-        board: the board.
-        folder: where the files go.
-    """
+    """Write the overview's table, means over shares, in each form."""
     import pandas as pd
 
     rows, cells = [], []

@@ -40,9 +40,6 @@ class Evaluation:
 
     Attributes:
         jobs: every run, once.
-
-    Raises:
-        UserError: an unknown name, or an option out of range.
     """
 
     def __init__(
@@ -103,9 +100,6 @@ class Evaluation:
             on_failure: called with every failed record.
             heard: called with every record, the number of runs done, and the number of runs to do.
             preparing: called with a sentence before an environment of a learner is made.
-
-        Raises:
-            UserError: the data or the network of a run cannot be created.
         """
         from nsl_bench.run.bench import Bench
         from nsl_bench.sandbox.building import prepared
@@ -214,11 +208,7 @@ def _say(record: Record) -> None:
 
 
 def _grid_values(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a grid that arguments ask for.
-
-    Raises:
-        UserError: an unknown argument, or a wrong value.
-    """
+    """The fields of a grid that arguments ask for."""
     arguments = _grid_arguments()
     values: dict[str, Any] = {}
     for name, value in given.items():

@@ -56,9 +56,6 @@ def metadata_of(benchmark: Benchmark, given: Mapping[str, Any], where: str = "")
         benchmark: the task, which declares its meta-data; ``"1..19"`` means whole numbers from 1 to 19.
         given: values by name.
         where: origin of the values, which starts a message, e.g. ``"vectors.csv, line 2: "``.
-
-    Raises:
-        UserError: a value is missing, unknown to the task, or out of range.
     """
     for name in given:
         if name not in benchmark.metadata:
@@ -93,14 +90,6 @@ def from_table(benchmark: Benchmark, path: Path, given: Mapping[str, str]) -> Ex
     Columns: ``example`` (any name), ``slot`` (a slot of the task; a slot without a row is blank), one per
     concept, and one per meta-data value that is not in `given`. A task of sequences also needs ``step``
     (1, 2, 3, ...); the example is then a sequence, and each of its steps has at least one row.
-
-    Args:
-        benchmark: the task.
-        path: the CSV file.
-        given: meta-data values that all examples share, by name.
-
-    Raises:
-        UserError: the file cannot be read, a column is missing or duplicate, or a value is invalid.
     """
     for name in given:
         if name not in benchmark.metadata:
@@ -147,11 +136,7 @@ def _whole(stated: Iterable[Row], where: str) -> list[Row]:
     """The rows in order: sequence by sequence as they come first, each with its steps 1, 2, 3, ...
 
     Args:
-        stated: sequence and step of each row.
         where: origin of the rows, which starts a message.
-
-    Raises:
-        UserError: a sequence lacks a step.
     """
     result: dict[str, set[int]] = {}
     for name, step in stated:
@@ -284,14 +269,8 @@ def from_folder(
 
     Args:
         benchmark: the task that has the slots; a slot without a file is blank.
-        folder: folder of the images.
         shape: height, width and channels of the network's input; images are resized to it.
         network: gives the perception network, once the images are read: it may have to be trained.
-        given: meta-data of the examples.
-
-    Raises:
-        UserError: no images are found, a file is not an image or matches no slot, or two files match one
-            slot.
     """
     metadata_of(benchmark, given)
     images, where = [], []

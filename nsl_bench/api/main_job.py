@@ -29,10 +29,7 @@ class MainJob:
     """What the main job gave.
 
     Attributes:
-        results: its runs.
-        pictures: files of the curves.
         failed: how many runs failed, now or before.
-        seconds: that it took.
     """
 
     results: Results
@@ -55,9 +52,6 @@ def run_main_job(
         repeats: train splits of each task.
         on_failure: told of every failed record.
         heard: told now and then how many runs are done, and the seconds so far.
-
-    Raises:
-        UserError: `repeats` is below 1, or the folder cannot be used.
     """
     if repeats < 1:
         raise UserError(f"repeats must be 1 or more; got {repeats}.")

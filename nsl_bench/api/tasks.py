@@ -54,9 +54,6 @@ def task_info(name: str) -> TaskInfo:
 
     Args:
         name: a name or spec, e.g. ``"crop_yield:unseen=0.25"``.
-
-    Raises:
-        UserError: the task does not exist.
     """
     task: Benchmark = registry.create("benchmark", name)
     return TaskInfo(

@@ -110,11 +110,7 @@ def grid_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def grids_of(options: dict[str, Any]) -> list[Grid]:
-    """Remove the grid options from `options` and return their grids. BENCHMARK may be a plan file.
-
-    Raises:
-        UserError: an option is combined with a plan, or there is no learner.
-    """
+    """Remove the grid options from `options` and return their grids. BENCHMARK may be a plan file."""
     from nsl_bench.learners.command import spec_of
     from nsl_bench.run.plan import read
 

@@ -84,9 +84,6 @@ def limits_of(options: dict[str, Any], hidden: Sequence[Path] = ()) -> Limits | 
     Args:
         options: of the command.
         hidden: what learners may never read.
-
-    Raises:
-        UserError: an option with a value that there is not.
     """
     names = ("time_limit", "memory_limit", "allowed", "isolation")
     return _limits(**{name: options.pop(name) for name in names}, hidden=hidden)

@@ -49,9 +49,6 @@ def folder(*parts: str) -> Path:
 
     It is the one that the environment variable ``NSL_BENCH_CACHE`` names, else the system's place for
     caches.
-
-    Raises:
-        UserError: it cannot be made.
     """
     import platformdirs
 
@@ -78,11 +75,7 @@ def contents() -> dict[str, tuple[int, int]]:
 
 
 def clear(kind: str) -> None:
-    """Remove everything of a kind, but not what another process holds the lock of.
-
-    Raises:
-        UserError: it cannot be removed.
-    """
+    """Remove everything of a kind, but not what another process holds the lock of."""
     top = folder() / kind
     try:
         for path in sorted(top.iterdir()):
@@ -105,7 +98,6 @@ def key(*parts: Any, size: int = 10) -> str:
     """A hash of JSON values, the same on every machine.
 
     Args:
-        parts: the values.
         size: bytes of the hash, each two hexadecimal digits. At least 16 where a stranger chooses the values.
     """
     text = json.dumps(parts, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
@@ -122,11 +114,7 @@ def content_key(*files: Path) -> str:
 
 @contextlib.contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A temporary path that takes the place of `path` at the end, unless the block raises.
-
-    Raises:
-        UserError: the disk is full, or the folder cannot be written.
-    """
+    """A temporary path that takes the place of `path` at the end, unless the block raises."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
     try:
         yield temporary
@@ -147,9 +135,6 @@ def lock(path: Path, *, wait: bool = True) -> Iterator[bool]:
     Args:
         path: what to hold; it need not exist.
         wait: whether to wait for another holder. If not, the block runs all the same, and gets False.
-
-    Raises:
-        UserError: the folder cannot be written.
     """
     from filelock import FileLock, Timeout
 

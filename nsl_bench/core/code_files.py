@@ -30,7 +30,6 @@ def code_files(spec: str, kind: registry.Kind = "learner") -> tuple[Path, ...]:
 
     Args:
         spec: e.g. ``"my.py:MyLearner:alpha=2"`` or the name of an installed part.
-        kind: what it is.
 
     Returns:
         Empty for what comes with nsl-bench, and for what cannot be found.

@@ -187,7 +187,6 @@ def checked(form: type[T], values: Any, where: str = "") -> T:
     """Plain values (of JSON or TOML) as what they are declared to be.
 
     Args:
-        form: the dataclass.
         values: dictionaries, lists, texts, numbers.
         where: what the sentence begins with, e.g. ``"plan.toml, grid 2: "`` or ``"--"``.
 
@@ -297,12 +296,7 @@ def read_json(form: type[T], path: Path, what: str = "") -> T:
     """Read a JSON file as what its values are declared to be.
 
     Args:
-        form: the dataclass.
-        path: the file.
         what: what the file is, e.g. ``"The receipt "``, for messages.
-
-    Raises:
-        UserError: the file cannot be read, is no JSON or does not fit.
     """
     try:
         values = parse_json(path.read_bytes())
@@ -351,11 +345,7 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
     """The values of a TOML file.
 
     Args:
-        path: of the file.
         what: what it is, as a sentence begins, e.g. ``"The plan"``.
-
-    Raises:
-        UserError: it cannot be read, or is no TOML.
     """
     import tomllib
 

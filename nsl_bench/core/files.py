@@ -52,7 +52,6 @@ def opened(path: Path, what: str = "The file", *, empty: bool = False) -> Iterat
     """A regular file, open for reading.
 
     Args:
-        path: of the file.
         what: what it is, as a sentence begins, e.g. ``"The image"``.
         empty: whether it may be empty.
 
@@ -80,11 +79,7 @@ def opened(path: Path, what: str = "The file", *, empty: bool = False) -> Iterat
 
 @contextlib.contextmanager
 def unpacked(path: Path, what: str = "The file") -> Iterator[BinaryIO]:
-    """A regular file, open for reading; unpacked while it is read if its name ends in ``.gz``.
-
-    Raises:
-        UserError: as `opened`, or it is not a whole gzip file.
-    """
+    """A regular file, open for reading; unpacked while it is read if its name ends in ``.gz``."""
     with opened(path, what) as file:
         if path.suffix.lower() != ".gz":
             yield file
@@ -103,12 +98,8 @@ def read(path: Path, most: int, what: str = "The file") -> bytes:
     """The bytes of a regular file, unpacked if its name ends in ``.gz``.
 
     Args:
-        path: of the file.
         most: most bytes that it may have, unpacked.
         what: what it is, as a sentence begins.
-
-    Raises:
-        UserError: as `unpacked`, or it has more bytes.
     """
     with unpacked(path, what) as file:
         content = file.read(most + 1)

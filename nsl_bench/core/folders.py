@@ -38,7 +38,6 @@ def remove(folder: Path, seconds: float = math.inf) -> bool:
     few descriptors and little memory suffice for any number of files.
 
     Args:
-        folder: the folder.
         seconds: wall time in seconds after which the rest is left.
 
     Returns:
@@ -67,7 +66,6 @@ def remove_for_sure(folder: Path, seconds: float = _AFTERWARDS_SECONDS) -> None:
     """Remove a folder again and again, as processes that are about to end may still use it.
 
     Args:
-        folder: the folder.
         seconds: wall time in seconds after which it is left.
     """
     deadline = time.monotonic() + seconds
@@ -130,11 +128,7 @@ class _Level:
         self.more, self.removed, self.looked = True, 0, 0
 
     def look(self, deadline: float) -> None:
-        """Remove the files, and note the names of folders.
-
-        Raises:
-            _LateError: the deadline has passed.
-        """
+        """Remove the files, and note the names of folders."""
         self.more, self.looked = False, self.removed
         with contextlib.suppress(OSError), os.scandir(self.descriptor) as entries:
             for entry in entries:

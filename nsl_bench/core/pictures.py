@@ -75,11 +75,7 @@ def check_pixels(picture: Image.Image, where: str) -> None:
     """Check that a picture can be decoded in little memory.
 
     Args:
-        picture: not decoded yet.
         where: what it is, as a sentence begins, e.g. ``"The image leaf.png"``.
-
-    Raises:
-        UserError: it has more than `MOST_PIXELS`, or its tiles do.
     """
     _check_size(picture.size, where)
     tile = [getattr(picture, "tag_v2", {}).get(tag, 0) for tag in _TILE]
@@ -147,11 +143,7 @@ def opaque(picture: Image.Image) -> Image.Image:
 
 
 def check_ending(path: Path) -> str:
-    """Pillow's name of the format that the ending of ``--out`` asks for.
-
-    Raises:
-        UserError: pictures cannot be written with such an ending.
-    """
+    """Pillow's name of the format that the ending of ``--out`` asks for."""
     kind = Image.registered_extensions().get(path.suffix.lower(), "")
     if kind not in Image.SAVE:
         raise UserError(f"--out must have the ending of an image format, such as .png or .jpg; got {path}.")
@@ -162,12 +154,8 @@ def save(picture: Image.Image, path: Path, **options: Any) -> None:
     """Write a picture in the format of its ending, whole or not at all.
 
     Args:
-        picture: what to write.
         path: where; its ending names the format.
         options: of Pillow's encoder, e.g. ``optimize=True``.
-
-    Raises:
-        UserError: pictures cannot be written with such an ending, or not in this place.
     """
     with cache.replacing(path) as temporary:
         picture.save(temporary, check_ending(path), **options)

@@ -158,11 +158,7 @@ def names(kind: Kind) -> list[str]:
 
 
 def entry_point(kind: Kind, name: str) -> EntryPoint:
-    """The entry point of a part, without importing it.
-
-    Raises:
-        UserError: the part does not exist.
-    """
+    """The entry point of a part, without importing it."""
     result = _found(kind)
     if name not in result:
         raise unknown(kind.replace("_", " "), name, result)
@@ -170,11 +166,7 @@ def entry_point(kind: Kind, name: str) -> EntryPoint:
 
 
 def factory(kind: Kind, name: str) -> Any:
-    """The class or function behind a name.
-
-    Raises:
-        UserError: the part does not exist, or cannot be imported.
-    """
+    """The class or function behind a name."""
     point = entry_point(kind, name)
     try:
         return point.load()
@@ -186,7 +178,6 @@ def create(kind: Kind, spec: str | Spec, **extra: Any) -> Any:
     """Create the part that a spec names.
 
     Args:
-        kind: kind of part.
         spec: the spec. A learner may also be ``module:Class`` or ``path/to/file.py:Class``.
         extra: further keyword arguments, passed on if the part takes them.
 
@@ -231,11 +222,7 @@ def options(make: Any) -> list[inspect.Parameter]:
 
 
 def _arguments(make: Any, spec: Spec, opening: str, extra: Mapping[str, Any]) -> dict[str, Any]:
-    """The keyword arguments of a class or function: what a spec says, then what else it takes of `extra`.
-
-    Raises:
-        UserError: an option that it does not have, a value of the wrong type, or one that is missing.
-    """
+    """The keyword arguments of a class or function: what a spec says, then what else it takes of `extra`."""
     try:
         positional = options(make)
     except (TypeError, ValueError) as error:

@@ -88,9 +88,6 @@ def check_sequences(sequences: Rows, steps: Rows) -> None:
     Args:
         sequences: the sequence of each row, [n].
         steps: the place of each row in its sequence, [n].
-
-    Raises:
-        ValueError: a sequence is cut, or its steps are out of order; one sentence.
     """
     sequences, steps = np.asarray(sequences, np.int64), np.asarray(steps, np.int64)
     if not len(steps):
@@ -121,9 +118,6 @@ def take_whole(sequences: Rows, steps: Rows, rows: Rows) -> tuple[Ints, Ints]:
         sequences: the sequence of each row, [n].
         steps: the place of each row in its sequence, [n].
         rows: rows of whole sequences; a sequence may come more than once.
-
-    Raises:
-        ValueError: a sequence is cut, or its steps are out of order.
     """
     sequences, steps, rows = np.asarray(sequences), np.asarray(steps), np.asarray(rows)
     taken, own = steps[rows], sequences[rows]
@@ -141,11 +135,7 @@ def take_whole(sequences: Rows, steps: Rows, rows: Rows) -> tuple[Ints, Ints]:
 
 
 def grid(steps: Rows) -> npt.NDArray[np.int64]:
-    """int64 [sequences, steps]: the rows of each sequence.
-
-    Raises:
-        UserError: sequences of different lengths.
-    """
+    """int64 [sequences, steps]: the rows of each sequence."""
     starts, length = first_rows(steps), int(np.asarray(steps).max(initial=1))
     if len(starts) * length != len(steps):
         raise UserError(

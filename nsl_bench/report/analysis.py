@@ -88,9 +88,6 @@ def rule_shares(results: Runs, predicates: Sequence[str]) -> pd.DataFrame:
     Returns:
         One row a benchmark, test task, size, network, learner, shift and percentage: ``n`` and a column a
         predicate.
-
-    Raises:
-        UserError: there are no runs.
     """
 
     def value(predicate: str) -> Any:
@@ -115,9 +112,6 @@ def perceived_shares(results: Runs, part: str = "train") -> pd.DataFrame:
 
     Returns:
         Columns benchmark, source, size, network, shift, percent, concept, share.
-
-    Raises:
-        UserError: there are no runs, or none with a network.
     """
     by = ["benchmark", "test_task", "source", "size", "network", "shift", "percent"]
     runs = _frame(results, {"seen": lambda record: record.perception.get(part)})
@@ -163,11 +157,7 @@ def frequent_shares(shares: pd.DataFrame, most: int = 8) -> pd.DataFrame:
 
 
 def error_shares(results: Runs) -> pd.DataFrame:
-    """Mean share of test examples by cause of error, over repeats.
-
-    Raises:
-        UserError: there are no runs, or none with causes.
-    """
+    """Mean share of test examples by cause of error, over repeats."""
     runs = _frame(results, {})
     if ERRORS[0] not in runs:
         raise UserError(f"The runs in {results.folder} have no data on the causes of errors.")
@@ -180,7 +170,6 @@ def draw_errors(shares: pd.DataFrame, folder: Path) -> list[Path]:
 
     Args:
         shares: `error_shares`.
-        folder: made if it is not there.
     """
 
     def panel(axis: Axes, part: pd.DataFrame) -> None:
@@ -201,8 +190,6 @@ def draw_shares(shares: pd.DataFrame, columns: Sequence[str], folder: Path, name
 
     Args:
         shares: with the columns of `rule_shares`.
-        columns: what is drawn.
-        folder: made if it is not there.
         name: how the files' names begin.
     """
 
@@ -220,7 +207,6 @@ def draw_perceived(frequent: pd.DataFrame, folder: Path) -> list[Path]:
 
     Args:
         frequent: `frequent_shares`.
-        folder: made if it is not there.
     """
 
     def panel(axis: Axes, part: pd.DataFrame) -> None:

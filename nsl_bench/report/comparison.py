@@ -23,17 +23,12 @@ def paired(first: pd.DataFrame, second: pd.DataFrame, metric: str, level: float 
 
     Args:
         first, second: the runs of one learner each.
-        metric: a column of both.
-        level: confidence level of the intervals.
 
     Returns:
         One row per setting, shift and share: the means of both learners (``first``, ``second``), their
         ``difference``, its interval (``low``, ``high``), the p value of the paired t test, corrected by
         Holm's method (``p_value``), and the number of pairs (``n``). With one pair, the interval and the p
         value are NaN.
-
-    Raises:
-        UserError: no runs of the two learners can be paired.
     """
     import pandas as pd
 

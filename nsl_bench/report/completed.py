@@ -41,12 +41,7 @@ class Runs(Protocol):
 
 
 def completed(runs: Runs, metrics: Sequence[str]) -> pd.DataFrame:
-    """The runs' frame, in which metrics that stored predictions give are filled in.
-
-    Args:
-        runs: the results.
-        metrics: names of those that are asked for.
-    """
+    """The runs' frame, in which metrics that stored predictions give are filled in."""
     frame = runs.frame
     missing = [
         name for name in metrics if _from_predictions(name) and _lacks(frame, name) and _applies(frame, name)

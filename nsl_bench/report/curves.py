@@ -56,15 +56,8 @@ def draw(
     Of lines that coincide, those below are wider. Bands are one standard error of the mean.
 
     Args:
-        runs: `Store.frame`.
-        folder: made if it is not there.
-        metrics: names of columns.
         published: other people's means, drawn as dashed lines in the colour of the same learner and network:
             columns learner, network, shift, percent, metric, mean.
-        format: of the pictures: png, svg or pdf.
-
-    Returns:
-        The files written.
     """
     table = summarise(runs, metrics)
     slots = slots_of(table, runs)
@@ -105,11 +98,7 @@ def draw_lines(
     Args:
         table: columns learner, network, track, metric, shift, ``percent`` (the place on the axis), mean and
             std_err.
-        path: of the picture.
-        title: above all panels.
-        slots: the style of each line.
         ticks: names of the places 0, 1, ... on the axis, if they are test tasks; ``shift`` is then a heading.
-        published: as for `draw`.
     """
     shifts, metrics = list(table["shift"].unique()), list(table["metric"].unique())
     size = (1.2 + 3.6 * len(shifts), 0.9 + 2.5 * len(metrics))
@@ -192,8 +181,6 @@ def draw_series(axis: Axes, series: Sequence[Series], *, unit: bool, logarithmic
     Lines below others are wider. Published ones are dashed, have hollow markers and are above all others.
 
     Args:
-        axis: where to draw.
-        series: the lines.
         unit: whether values lie between 0 and 1.
         logarithmic: whether the vertical axis is.
 

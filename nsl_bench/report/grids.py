@@ -24,7 +24,6 @@ def grid(runs: pd.DataFrame, metric: str) -> pd.DataFrame:
     Args:
         runs: of one learner, one shift of the train images and one of the test images; what is not shifted
             belongs to all shifts.
-        metric: a column.
     """
     return runs.pivot_table(index="train_percent", columns="test_percent", values=metric, aggfunc="mean")
 
@@ -36,15 +35,6 @@ def draw_grids(
 
     Settings without two shares of train and two of test examples, all of whose combinations were run, are
     left out.
-
-    Args:
-        runs: `Store.frame`.
-        folder: made if it is not there.
-        metrics: names of columns.
-        format: of the pictures: png, svg or pdf.
-
-    Returns:
-        The files written.
     """
     written = []
     done = comparable(runs)

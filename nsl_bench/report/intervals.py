@@ -41,9 +41,6 @@ def intervals(results: Runs) -> pd.DataFrame:
     Returns:
         One row a learner, shift and share: ``accuracy`` (of framework evaluation where there is one),
         ``low``, ``high``, ``std_err``, ``runs``, and the standard error of each component under its name.
-
-    Raises:
-        UserError: there are no runs with predictions.
     """
     import pandas as pd
 
@@ -131,9 +128,6 @@ def _images(
     """The image of each slot of the test examples, where few images are shown again and again.
 
     Args:
-        spec: the task's.
-        source: the images'.
-        seed: of the data.
         splits: folder whose splits were used in place of generated ones.
         repeats: whose test sets; one where all train sets share it.
     """

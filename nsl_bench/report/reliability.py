@@ -31,9 +31,6 @@ def draw_reliability(results: Runs, folder: Path) -> list[Path]:
         results: the runs and what they predicted; runs without framework evaluation, and those of versions
             that did not keep the labels, are left out. Damaged predictions are named on standard error.
         folder: made if it is not there.
-
-    Returns:
-        The files written.
     """
     panels: dict[tuple[str, str], dict[float, dict[str, Counts]]] = defaultdict(lambda: defaultdict(dict))
     line_of: dict[str, tuple[str, ...]] = {}

@@ -32,10 +32,6 @@ _LINE = ["learner", "track", "network"]
 def over_members(runs: pd.DataFrame, metrics: Sequence[str] = DEFAULT_METRICS) -> pd.DataFrame:
     """Mean and standard error by the task that was tested, where there are several.
 
-    Args:
-        runs: `Store.frame`.
-        metrics: names of columns.
-
     Returns:
         The rows of `summarise` with the column ``tested``: the test task, or the train task itself. Where a
         learner cannot take the task, ``mean`` is NaN.
@@ -63,11 +59,6 @@ def render_structure(
     runs: pd.DataFrame, metrics: Sequence[str] = DEFAULT_METRICS, format: Format = "markdown"
 ) -> str:
     """One table for each setting, shift, share and metric: a row a learner, a column a test task.
-
-    Args:
-        runs: `Store.frame`.
-        metrics: names of columns.
-        format: of the text.
 
     Returns:
         Empty if all runs are tested on the task that they are trained on.
@@ -97,12 +88,6 @@ def draw_structure(
     runs: pd.DataFrame, folder: Path, metrics: Sequence[str] = DEFAULT_METRICS, *, format: str = "png"
 ) -> list[Path]:
     """Draw one picture a setting: a row of curves over test tasks a metric, a column a share of shift.
-
-    Args:
-        runs: `Store.frame`.
-        folder: made if it is not there.
-        metrics: names of columns.
-        format: of the pictures: png, svg or pdf.
 
     Returns:
         The files written; none if all runs are tested on the task that they are trained on.

@@ -31,8 +31,6 @@ def subplots(rows: int, columns: int, *, figsize: tuple[float, float], **options
     """Make a figure that leaves the state of ``pyplot`` alone, and its axes.
 
     Args:
-        rows: of panels.
-        columns: of panels.
         figsize: width and height in inches.
         options: of ``Figure.subplots``, e.g. ``sharey="row"``.
 

@@ -172,16 +172,9 @@ def _crossed_error(part: pd.DataFrame) -> float:
 def summarise(runs: pd.DataFrame, metrics: Sequence[str] = DEFAULT_METRICS) -> pd.DataFrame:
     """Mean and standard error of the mean over repeats.
 
-    Args:
-        runs: `Store.frame`.
-        metrics: names of columns.
-
     Returns:
         One row a setting, learner, shift, percentage and metric: ``mean``, ``std_err`` (NaN for one
         repeat), ``n``.
-
-    Raises:
-        UserError: an unknown metric.
     """
     for metric in metrics:
         if metric not in METRICS:
@@ -250,9 +243,6 @@ def interventions(runs: pd.DataFrame) -> pd.DataFrame:
 
     Returns:
         One row a setting, learner, shift and share, a column a number k.
-
-    Raises:
-        UserError: no run was asked for any.
     """
     names = [str(column) for column in runs if str(column).startswith(_GIVEN)]
     given = sorted(names, key=lambda name: int(name.removeprefix(_GIVEN)))
@@ -323,9 +313,7 @@ def render(runs: pd.DataFrame, format: Format = "markdown", metrics: Sequence[st
     """The tables of all settings as text.
 
     Args:
-        runs: `Store.frame`.
         format: ``"csv"`` gives numbers (one row a metric); the others tables for people.
-        metrics: names of columns.
     """
     table = summarise(runs, metrics)
     if format == "csv":

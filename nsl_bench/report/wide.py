@@ -35,9 +35,7 @@ def render_wide(
     """A table for each setting, shift and metric.
 
     Args:
-        runs: one row a run.
         format: of the text; ``"csv"`` gives means without errors or marks, all tables one below the other.
-        metrics: names of columns.
     """
     table = summarise(runs, metrics)
     pieces = []

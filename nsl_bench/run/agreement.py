@@ -79,10 +79,6 @@ def agreement(
     """Compare the labels that ASP rules or the branches of a tree derive with a learner's predictions.
 
     Args:
-        benchmark: the task.
-        hypothesis: the learned rules.
-        split: the test examples.
-        predictions: the network's predictions for them, if there is a network.
         answers: the learner's labels, int16 [n], and probabilities by evaluation, ``"hypothesis"`` and
             ``"framework"``.
         allowance: resources for evaluating the rules. Rules that cannot be evaluated agree on no example.
@@ -142,11 +138,7 @@ def labels_by_tree(
     Args:
         benchmark: the task, whose features the branches name.
         branches: each ``LABEL if FEATURE > NUMBER and ...``, or a label alone.
-        split: the examples.
         concepts: int16 [n, slots], their concepts.
-
-    Raises:
-        UserError: a branch is of another form, or names another label or feature.
     """
     if len(branches) > _MOST_BRANCHES:
         raise UserError(f"A tree must have at most {_MOST_BRANCHES} branches; got {len(branches)}.")

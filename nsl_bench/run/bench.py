@@ -40,7 +40,6 @@ class Outcome:
     """The result of a run.
 
     Attributes:
-        record: the run's record.
         predictions: predictions for each test example; of a failed run, the majority class.
         log: what the learner printed.
     """
@@ -116,11 +115,7 @@ class Bench:
         """Do a job. If the learner raises an exception, the record has a failure.
 
         Args:
-            job: the job.
             given: a learner to use instead of the one that the job names.
-
-        Raises:
-            UserError: the data or the network cannot be created.
         """
         started, clock = datetime.now(UTC).isoformat(timespec="seconds"), time.perf_counter()
         material = self.material(job)
@@ -231,11 +226,7 @@ class Bench:
         return Allowance(None) if self.limits is None else Allowance(self.limits.time, self.limits.memory)
 
     def views(self, job: Job) -> tuple[View, View | None, View]:
-        """The train, validation and test set of a job as its learner receives them.
-
-        Raises:
-            UserError: the data or the network cannot be created.
-        """
+        """The train, validation and test set of a job as its learner receives them."""
         material = self.material(job)
         validation = None if material.validation is None else material.view(material.validation())
         return material.view(material.train), validation, next(iter(material.tests().values()))
@@ -269,20 +260,12 @@ class Bench:
             learner.close(keep_modules=well)
 
     def material(self, job: Job) -> Material:
-        """Everything that a run needs except its learner.
-
-        Raises:
-            UserError: the data or the network cannot be created.
-        """
+        """Everything that a run needs except its learner."""
         return self._materials.of(job, self.data_seed)
 
 
 def check_true_rule(material: Material) -> None:
-    """Check that the tasks have a true rule, where the track gives it to learners.
-
-    Raises:
-        NotApplicable: they have none.
-    """
+    """Check that the tasks have a true rule, where the track gives it to learners."""
     rules = material.benchmark.true_rule and material.tested.true_rule
     if material.resolved.job.track == "known_rules" and not rules:
         raise NotApplicable(f"{material.tested.name} has no true rule that learners could be handed.")

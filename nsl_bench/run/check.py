@@ -68,15 +68,11 @@ def check(spec: str, limits: Limits, benchmarks: Sequence[str] = ()) -> Iterator
     """Try a learner on each mock task, then on real tasks, twice with the same seed.
 
     Args:
-        spec: the learner.
         limits: resource limits. After a timeout the remaining tasks are skipped.
         benchmarks: real tasks, run with their smallest train split and standard images.
 
     Yields:
         Problems, notes, what the learner printed, and what works.
-
-    Raises:
-        UserError: an unknown task.
     """
     for name in benchmarks:
         registry.create("benchmark", name)

@@ -33,14 +33,7 @@ _HELD = {errno.EACCES, errno.EAGAIN}
 
 
 class Claims:
-    """The claims of one sweep on the runs of a results folder.
-
-    Args:
-        folder: the results folder.
-
-    Raises:
-        UserError: the folder cannot be written.
-    """
+    """The claims of one sweep on the runs of a results folder."""
 
     def __init__(self, folder: Path) -> None:
         self._mine: set[str] = set()
@@ -113,9 +106,6 @@ class Turns:
     Args:
         store: the results folder.
         again: whether a run that has a record with a status is to be repeated.
-
-    Raises:
-        UserError: the folder cannot be written.
     """
 
     def __init__(self, store: Store, again: Callable[[str], bool]) -> None:

@@ -25,7 +25,6 @@ def seen_concepts(given: Probabilities, split: Split) -> npt.NDArray[np.int16]:
 
     Args:
         given: its concept probabilities, [n, slots, concepts].
-        split: the examples.
     """
     return np.where(split.concepts == BLANK, BLANK, given.argmax(axis=2)).astype(np.int16)
 
@@ -35,7 +34,6 @@ def concept_metrics(given: Probabilities, split: Split) -> dict[str, float]:
 
     Args:
         given: its concept probabilities, [n, slots, concepts].
-        split: the examples.
     """
     shown = split.concepts != BLANK
     error = measure.calibration_error(given[shown], split.concepts[shown].astype(np.int64))
@@ -103,8 +101,6 @@ def intervened(split: Split, predictions: Predictions, k: int, rng: np.random.Ge
     """Replace a network's predictions for k random slots of each example with the true concepts.
 
     Args:
-        split: the examples.
-        predictions: the network's predictions for them.
         k: number of slots that are not blank; all if an example has fewer.
         rng: chooses the slots; those of a smaller k are a subset of those of a larger k.
     """

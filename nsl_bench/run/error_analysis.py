@@ -69,14 +69,8 @@ def analyse_errors(
     """Compute label probabilities and the causes of errors.
 
     Args:
-        benchmark: the task.
-        split: the test examples.
-        predictions: the network's predictions for them, if there is a network.
-        hypothesis: the learned rules, if the learner gives rules.
         answers: the learner's predictions from true concepts (``"hypothesis"``) and from the network's
             concepts or images (``"framework"``); one may be missing.
-        engine: name or spec of the engine for probabilistic inference.
-        allowance: resources for probabilistic inference.
     """
     labels = split.labels.astype(np.int64)
     if "framework" not in answers:
@@ -115,14 +109,8 @@ def _infer(
     """The label probabilities of a learner, by probabilistic inference if it is a crisp rule learner.
 
     Args:
-        benchmark: the task.
-        hypothesis: what was learned.
-        split: the test examples.
-        predictions: what the network sees in them.
         own: float64 [n, labels], what the learner itself gives; it stays where the learner has no ASP
             rules, or where its probabilities are not all 0 or 1. None: it gives labels alone.
-        engine: an engine's name or spec.
-        allowance: what inference may use.
     """
     crisp = own is not None and bool(np.isin(own, (0.0, 1.0)).all())
     if hypothesis is None or hypothesis.language != "asp" or predictions is None or not crisp:
@@ -197,10 +185,6 @@ def _causes(
     """int8 [n]: what repairs the error of each example, an index into `CAUSES`; -1 where there is none.
 
     Args:
-        benchmark: the task.
-        split: the test examples.
-        predictions: what the network sees in them.
-        framework: the labels predicted from it.
         with_true_concepts: the labels that the same learner predicts from the true concepts.
     """
     labels = split.labels

@@ -27,9 +27,6 @@ def export(
 
     Yields:
         Each folder as soon as it is written.
-
-    Raises:
-        UserError: the data or the network cannot be created, or the disk is full.
     """
     for job in jobs:
         folder = out / _name(job)
@@ -66,9 +63,6 @@ def jobs_in(out: Path, name: str | None = None) -> dict[Path, Job]:
     Args:
         out: a folder with exported folders, or one of them.
         name: name of the learner, instead of the exported one.
-
-    Raises:
-        UserError: no exported folder is found, or one is damaged.
     """
     result: dict[Path, Job] = {}
     for task in sorted([*out.glob("task.json"), *out.glob("*/task.json")]):
@@ -83,9 +77,5 @@ def jobs_in(out: Path, name: str | None = None) -> dict[Path, Job]:
 
 
 def score(folder: Path, job: Job, bench: Bench, limits: Limits | None) -> Outcome:
-    """Score the predictions in a folder.
-
-    Raises:
-        UserError: the data or the network cannot be created.
-    """
+    """Score the predictions in a folder."""
     return bench.run(job, FolderLearner(folder, job.learner, limits))

@@ -58,11 +58,7 @@ class ShiftPair:
 
     @classmethod
     def of(cls, train_shift: str, train_percent: float, test_shift: str, test_percent: float) -> ShiftPair:
-        """The pair of two shifts and shares; a set with share 0 gets the shift ``"standard"``.
-
-        Raises:
-            UserError: a share outside 0..100.
-        """
+        """The pair of two shifts and shares; a set with share 0 gets the shift ``"standard"``."""
         train, test = (
             (shift, float(percent)) if check_percent(percent) and shift != STANDARD else (STANDARD, 0.0)
             for shift, percent in ((train_shift, train_percent), (test_shift, test_percent))
@@ -213,11 +209,7 @@ class Job(Written):
 
     @classmethod
     def from_dict(cls, values: Any) -> Job:
-        """Read the job of a record. Other keys are ignored.
-
-        Raises:
-            UserError: a value is missing or wrong; the message names it.
-        """
+        """Read the job of a record. Other keys are ignored."""
         return checked(cls, values, "job: ")
 
     def __str__(self) -> str:

@@ -33,7 +33,6 @@ class ResolvedSet:
     """What the train or the test set of a job is made of.
 
     Attributes:
-        task: the task.
         of_split: the task as the run's train split has it, with the concepts of train and test task.
         source: the image source.
         shift: shift of the images of shifted examples; None if there is none.
@@ -52,7 +51,6 @@ class ResolvedJob:
     """A job with all that its names stand for; whoever has it looks up nothing again.
 
     Attributes:
-        job: the job.
         train, test: what its sets are made of.
         concept_space: the concepts of train and test task.
         network: the trained network; None in tracks without one.
@@ -76,7 +74,6 @@ class Data:
     """One part of a run's examples, with the network's predictions.
 
     Attributes:
-        split: the examples.
         shift: shift of the images of shifted examples; None if there is none.
         predictions: the network's predictions; None without a network.
         content_hash: hash of the examples and their images.
@@ -93,9 +90,6 @@ class Material:
     """Everything that a run needs except its learner.
 
     Attributes:
-        resolved: the job.
-        train: the train set.
-        test: the test set.
         validation: creates the validation set, for learners that take one; None if there is none.
         device: where learners should compute.
     """
@@ -120,7 +114,6 @@ class Material:
         """The view of a part that the learner receives.
 
         Args:
-            data: the part.
             labelled: whether the view has labels.
             truth: whether the view has true concepts instead of images and the network's predictions.
         """
@@ -155,12 +148,7 @@ class Material:
 
 
 class Materials:
-    """Makes the material of jobs, and keeps what they share: tasks, sources, networks, recent data.
-
-    Args:
-        device: device for networks and, unless it is "auto", for learners.
-        workers: number of rendering processes.
-    """
+    """Makes the material of jobs, and keeps what they share: tasks, sources, networks, recent data."""
 
     def __init__(self, device: str, workers: int) -> None:
         self._device, self._workers = device, workers
@@ -169,15 +157,7 @@ class Materials:
         self._data: dict[Part, dict[tuple[Any, ...], Data]] = {part: {} for part in _KEPT}
 
     def of(self, job: Job, data_seed: DataSeed | None) -> Material:
-        """The material of a job.
-
-        Args:
-            job: the job.
-            data_seed: secret seed for the data of sealed jobs.
-
-        Raises:
-            UserError: the data or the network cannot be created.
-        """
+        """The material of a job."""
         resolved = self.resolve(job, data_seed)
         return Material(
             resolved,

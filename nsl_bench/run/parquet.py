@@ -37,11 +37,7 @@ _CONCEPTS, _LONGEST_CONCEPTS = "concepts", 10_000
 
 
 def read_records(path: Path) -> list[str]:
-    """The records in a parquet file, as their original JSON texts.
-
-    Raises:
-        UserError: the file is damaged or has other content.
-    """
+    """The records in a parquet file, as their original JSON texts."""
     return [str(text) for text in _apart(_records, path)]
 
 
@@ -57,9 +53,6 @@ def read_predictions(path: Path, key: str | None = None) -> pd.DataFrame:
         unless the learner gave labels only; ``step`` and ``images`` (their number) if rows are steps of
         sequences; ``concepts``, those of the slots in one text, in the framework evaluation of a learner
         that returns concepts.
-
-    Raises:
-        UserError: the file is damaged or has other content.
     """
     import numpy as np
     import pandas as pd
@@ -75,20 +68,12 @@ def read_predictions(path: Path, key: str | None = None) -> pd.DataFrame:
 
 
 def check_predictions(path: Path) -> None:
-    """Check that the predictions of a run can be read.
-
-    Raises:
-        UserError: the file is damaged or has other content.
-    """
+    """Check that the predictions of a run can be read."""
     _apart(_check, path)
 
 
 def merge_predictions(paths: Sequence[Path], out: Path) -> None:
-    """Write the predictions of several runs into one file, with their file names in a column ``key``.
-
-    Raises:
-        UserError: a file is damaged or has other content.
-    """
+    """Write the predictions of several runs into one file, with their file names in a column ``key``."""
     guarded(
         _merge,
         [str(path) for path in paths],

@@ -59,13 +59,8 @@ def plan(
     """The jobs of one grid, with the first train split alone unless `repeats` says otherwise.
 
     Args:
-        benchmark: the task.
-        learners: specs of the learners.
         describe, sealed: as in `jobs_of`.
         lists: other fields of `Grid`; a list may be a single text, and empty or None for its default.
-
-    Raises:
-        UserError: as `jobs_of`.
     """
     given = {"repeats": (1,), **{name: value for name, value in lists.items() if value not in (None, ())}}
     plain = {name: str(value) if isinstance(value, Path) else value for name, value in given.items()}
@@ -81,7 +76,6 @@ def jobs_of(grids: Sequence[Grid], describe: Describe | None = None, sealed: str
     """The jobs of all grids, each once. Every name is looked up before anything runs.
 
     Args:
-        grids: the grids.
         describe: function from a learner's spec to its track and version; by default it asks the learner in
             this process.
         sealed: commitment of a secret seed of the data.
@@ -241,9 +235,6 @@ def shift_pairs(grid: Grid) -> list[ShiftPair]:
 
     By default, train and test set have the same share. If one of them has shares of its own, every share of
     the train set is combined with every share of the test set. Shifts are combined in the same way.
-
-    Raises:
-        UserError: shares without a shift, or shares of both sets together with the shares of one.
     """
     apart = bool(grid.train_percents or grid.test_percents)
     if apart and grid.percents not in ((), (0,)):
@@ -298,11 +289,7 @@ def _plain(value: Any) -> Any:
 
 
 def read(path: Path) -> list[Grid]:
-    """Read the grids of a TOML file.
-
-    Raises:
-        UserError: the file is missing or is not a plan; the message names the wrong key.
-    """
+    """Read the grids of a TOML file."""
     content = read_toml(path, "The plan")
     grids = content.pop("grid", None)
     if content or not isinstance(grids, list) or not grids or not all(isinstance(g, dict) for g in grids):

@@ -39,9 +39,6 @@ def side_by_side(
     """Do jobs in several processes; yields each outcome as soon as it is known.
 
     Args:
-        jobs: the jobs.
-        options: of the bench in each process.
-        processes: number of processes.
         begin: asked before a job is handed to a process; a job for which it says False is left out.
 
     Raises:
@@ -85,11 +82,7 @@ def side_by_side(
 
 
 def _worker(env: Mapping[str, str]) -> Any:
-    """A process that takes jobs, and ends with this one, even before it has a job.
-
-    Args:
-        env: its environment variables.
-    """
+    """A process that takes jobs, and ends with this one, even before it has a job."""
     from joblib.externals.loky.process_executor import ProcessPoolExecutor
 
     return ProcessPoolExecutor(1, env=env, initializer=_begin, initargs=(os.getpid(),))
@@ -102,11 +95,7 @@ def _begin(parent: int) -> None:
 
 
 class Groups:
-    """The jobs that no worker has started, in groups that share a task and images.
-
-    Args:
-        jobs: all jobs.
-    """
+    """The jobs that no worker has started, in groups that share a task and images."""
 
     def __init__(self, jobs: Sequence[Job]) -> None:
         groups: dict[tuple[str, str], deque[Job]] = {}
@@ -138,8 +127,6 @@ def run_in_worker(job: Job, options: Options, *, keep_fits: bool = True) -> Outc
     """Do a job in a worker, which keeps data and networks for its next job.
 
     Args:
-        job: the job.
-        options: of the bench.
         keep_fits: whether to keep learners, too, which must then end with this process.
     """
     from nsl_bench.run.bench import Bench
@@ -156,8 +143,6 @@ def run_on_dask(job: Job, options: Options, wanted: tuple[str, str]) -> Outcome:
     """Do a job in a worker of a Dask cluster.
 
     Args:
-        job: the job.
-        options: of the bench.
         wanted: `identity` of the process that started the sweep.
 
     Raises:
@@ -197,9 +182,6 @@ def check_workers(found: Mapping[str, Any], wanted: tuple[str, str] | None = Non
     Args:
         found: what `identity` gave, or the exception that it raised, by the worker's address.
         wanted: what it must be; by default that of this process.
-
-    Raises:
-        UserError: a worker has another version.
     """
     version, protocol = wanted or identity()
     for address, one in found.items():

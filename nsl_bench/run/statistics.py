@@ -38,7 +38,6 @@ class Interval:
     """A mean with its interval and standard error.
 
     Attributes:
-        mean: mean of all scores.
         low, high: ends of the interval.
         std_err: standard error of the mean, from all components.
         components: standard error due to each factor alone, by the factor's name. Factors are not quite
@@ -78,7 +77,6 @@ def interval(
         level: 0.05 for 95 % intervals.
         draws: number of bootstrap samples.
         bounds: least and greatest possible mean.
-        seed: random seed of the bootstrap.
 
     Raises:
         ValueError: the shapes do not match, or there are no scores.
@@ -226,8 +224,6 @@ def nested_bootstrap(
         scores: [*factors, examples].
         shared_test: whether all train splits get the same examples; otherwise each entry of the first axis
             gets its own, and a smaller test set ends in NaN.
-        draws: number of samples.
-        seed: random seed.
 
     Returns:
         float64 [draws], the means.
@@ -326,10 +322,6 @@ def paired_p_values(differences: Floats) -> Floats:
 
 def paired_interval(differences: Floats, level: float = _LEVEL) -> tuple[float, float]:
     """The interval of a mean paired difference, by the paired t test.
-
-    Args:
-        differences: float64 [pairs].
-        level: 0.05 for a 95 % interval.
 
     Returns:
         Its lower and upper end; (-inf, inf) for fewer than two pairs.

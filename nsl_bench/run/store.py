@@ -56,11 +56,7 @@ class NoPredictions(UserError):
 
 @dataclass(frozen=True)
 class _Marker(Written):
-    """What ``store.json`` says.
-
-    Attributes:
-        schema: version of the records' form.
-    """
+    """What ``store.json`` says."""
 
     schema: int
 
@@ -71,9 +67,6 @@ class Store:
     Args:
         folder: the folder; created if it does not exist (unless `must_exist`).
         must_exist: whether a missing folder is an error.
-
-    Raises:
-        UserError: the folder is not a results folder, or has another format.
     """
 
     def __init__(self, folder: Path, *, must_exist: bool = False) -> None:
@@ -106,11 +99,7 @@ class Store:
         return self.folder / "records.jsonl"
 
     def add(self, record: Record) -> None:
-        """Append a record and sync it to the disk. Ctrl-C is delayed until then.
-
-        Raises:
-            UserError: the disk is full or the folder cannot be written; the file is unchanged.
-        """
+        """Append a record and sync it to the disk. Ctrl-C is delayed until then."""
         line = record.to_json().encode() + b"\n"
         try:
             with uninterrupted(), cache.lock(self.records_file):
@@ -219,11 +208,7 @@ class Store:
         return {key for key, status in self.statuses().items() if status == "ok"}
 
     def add_predictions(self, key: str, predictions: pd.DataFrame) -> None:
-        """Store the predictions of a run. Waits while the folder is being compacted.
-
-        Raises:
-            UserError: the disk is full or the folder cannot be written.
-        """
+        """Store the predictions of a run. Waits while the folder is being compacted."""
         folder = self._subfolder("predictions")
         with cache.lock(self.records_file), cache.replacing(folder / f"{key}.parquet") as temporary:
             predictions.to_parquet(temporary, index=False)
@@ -294,9 +279,6 @@ class Store:
 
         Returns:
             The number of moved records.
-
-        Raises:
-            UserError: the disk is full or the folder cannot be written.
         """
         try:
             with uninterrupted(), cache.lock(self.records_file):

@@ -21,11 +21,7 @@ from nsl_bench.core.types import BLANK, ConceptSpace, Split
 
 
 def member_of(task: Benchmark, spec: str) -> Benchmark:
-    """The member of a task's family that a spec names; the task itself if it names that.
-
-    Raises:
-        UserError: there is no such task, or it is no member of the family.
-    """
+    """The member of a task's family that a spec names; the task itself if it names that."""
     if registry.Spec.parse(spec) == registry.Spec.parse(task.spec):
         return task
     if task.family is None:
@@ -46,11 +42,7 @@ def member_of(task: Benchmark, spec: str) -> Benchmark:
 
 
 def covering(first: Benchmark, second: Benchmark) -> Benchmark:
-    """The one of two tasks that has all concepts of both; the first if both have.
-
-    Raises:
-        UserError: each has concepts that the other lacks.
-    """
+    """The one of two tasks that has all concepts of both; the first if both have."""
     for one, other in ((first, second), (second, first)):
         if set(other.concept_space.concepts) <= set(one.concept_space.concepts):
             return one
@@ -82,8 +74,6 @@ def changed_sizes(trained: Benchmark, tested: Benchmark, fixed: Sequence[str]) -
     """What changes between two tasks of what a learner says is fixed, in words for a message.
 
     Args:
-        trained: the task that the learner is trained on.
-        tested: the task that it is tested on.
         fixed: sizes that the learner cannot change (`nsl_bench.learners.base.fixed_sizes`).
     """
     sizes = {"slots": (trained.slots, tested.slots), "labels": (trained.labels.names, tested.labels.names)}

@@ -144,9 +144,7 @@ def to_do(jobs: Sequence[Job], statuses: Mapping[str, str], rerun: Rerun) -> lis
     """The jobs to do, given those that have a record.
 
     Args:
-        jobs: all jobs.
         statuses: status of the last run of each key.
-        rerun: which jobs that have a record to repeat.
     """
     known = ((job, statuses.get(job.key())) for job in jobs)
     return [job for job, status in known if status is None or _is_repeated(status, rerun)]
@@ -165,8 +163,6 @@ def sweep(
     """Do the jobs that the store lacks, with a progress bar on a terminal and in a notebook.
 
     Args:
-        jobs: the jobs.
-        store: store of the records.
         bench: does the jobs, or describes to other processes how to do them.
         on_failure: called with every failed record.
         executor: where to do them; None for this process, one after the other.
@@ -337,9 +333,6 @@ def _hushed() -> Iterator[None]:
     """Keep what Dask prints of lost connections, futures and workers; the sweep has sentences for them.
 
     A task of asyncio is complained about when it is forgotten, which may be after the block.
-
-    Raises:
-        UserError: Dask is not installed.
     """
     from asyncio import CancelledError
 

@@ -24,9 +24,6 @@ def example_quality(examples: list[WeightedExample], benchmark: Benchmark) -> di
     """`weight_penalty_ratio` and `incorrect_examples`: does the true rule give the examples' labels?
 
     Empty without examples or without a true rule.
-
-    Raises:
-        UserError: the examples' contexts cannot be used.
     """
     if not examples or not benchmark.true_rule:
         return {}
@@ -86,12 +83,7 @@ def is_true_rule(rules: tuple[str, ...], benchmark: Benchmark, memory: int | Non
     """Whether rules are equivalent to a benchmark's true rule on every possible input.
 
     Args:
-        rules: the rules, each with its full stop.
-        benchmark: the task.
         memory: memory limit in bytes; None for half of the machine's memory.
-
-    Raises:
-        UserError: it cannot be decided, or not within the time limit.
     """
     if not benchmark.true_rule:
         raise UserError(f"The rule that labels the data of {benchmark.name} is unknown.")

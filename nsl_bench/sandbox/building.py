@@ -96,7 +96,6 @@ class Environment:
     """A virtual environment that is complete.
 
     Attributes:
-        folder: where it is.
         program: the Python that it was made from.
         versions: version of Python (``"python"``), and of every package in it.
     """
@@ -148,9 +147,6 @@ def interpreter(entrant: Entrant) -> tuple[str, str]:
     """The program and the full version of the Python from which an environment is made.
 
     This process's own Python if the manifest names its version, else the first named one on the PATH.
-
-    Raises:
-        Failure: there is none of the versions that the manifest names.
     """
     own = f"{sys.version_info.major}.{sys.version_info.minor}"
     if own in entrant.python:
@@ -175,11 +171,7 @@ def interpreter(entrant: Entrant) -> tuple[str, str]:
 
 
 def installed(entrant: Entrant) -> Environment | None:
-    """The environment of a learner; None if it has not been made.
-
-    Raises:
-        Failure: there is no interpreter for it.
-    """
+    """The environment of a learner; None if it has not been made."""
     program, version = interpreter(entrant)
     return _complete(_folder(entrant, version), program)
 
@@ -190,7 +182,6 @@ def built(
     """The environment of a learner, made now unless there is one.
 
     Args:
-        entrant: the learner.
         again: try again even if making it failed a short while ago.
         announce: called with a sentence before something that takes long.
 
@@ -329,11 +320,7 @@ class _Installer:
     wheels: tuple[Path, ...]
 
     def __call__(self, words: Sequence[str], *, network: bool = True) -> str:
-        """Execute a program to its end; what it printed.
-
-        Raises:
-            Failure: it failed.
-        """
+        """Execute a program to its end; what it printed."""
         limits = Limits(time=_SECONDS, memory=_MEMORY, read=self.readable, write=(self.folder,))
         process = Process(
             limits,

@@ -45,7 +45,6 @@ class FolderLearner:
 
     Args:
         folder: folder with predictions (parquet, CSV or JSON), ``hypothesis.lp``, or both.
-        name: the learner's name in messages.
         limits: resource limits of the processes that read the files; None to read them in this process.
     """
 
@@ -253,11 +252,7 @@ class CommandLearner(FolderLearner):
 
 
 def _absolute(words: list[str]) -> list[str]:
-    """The command with the program's place; one that is missing is an error at once.
-
-    Raises:
-        UserError: there is no such program.
-    """
+    """The command with the program's place; one that is missing is an error at once."""
     place = shutil.which(words[0])
     if place is None:
         raise UserError(

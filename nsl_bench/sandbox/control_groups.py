@@ -32,7 +32,6 @@ class ControlGroup:
     """A group of processes with a limit.
 
     Attributes:
-        folder: its folder.
         version: of the kernel's interface: 1 or 2.
     """
 

@@ -39,9 +39,6 @@ class ForkServer:
     Args:
         network: whether its children may open sockets.
         threads: number of threads of numerical libraries in its children.
-
-    Raises:
-        UserError: the fork server cannot be started.
     """
 
     def __init__(self, network: bool, threads: int) -> None:

@@ -58,11 +58,6 @@ _LEAST_SECONDS = 60.0
 class IsolatedLearner:
     """A learner in a sandboxed process.
 
-    Args:
-        spec: the learner's spec.
-        seed: the learner's random seed.
-        limits: resource limits.
-
     Attributes:
         track: track that the learner declares.
         version: version that the learner declares, with a hash of its file.
@@ -76,9 +71,6 @@ class IsolatedLearner:
             interpreter; empty for learners that come with nsl-bench.
         vetting_time: seconds in which the harness tried its rules.
         timed_out_: whether the time limit ended `fit` and the best hypothesis reported so far is used.
-
-    Raises:
-        Failure: the learner cannot be created.
     """
 
     vetting_time = 0.0
@@ -309,7 +301,6 @@ def vet(rules: Sequence[str], views: Sequence[View], limits: Limits) -> None:
     Args:
         rules: ASP rules.
         views: the train view, then those on which the rules will be evaluated.
-        limits: resource limits of the process that evaluates them.
 
     Raises:
         InvalidOutput: the rules cannot be evaluated, e.g. because grounding does not terminate.
@@ -334,9 +325,6 @@ def about(spec: str, limits: Limits) -> About:
     """Get a learner's track and version, in a sandboxed process.
 
     One with an interpreter of its own is described by its manifest, and nothing is installed.
-
-    Raises:
-        UserError: the learner does not exist, cannot be created, or declares an unknown track.
     """
     if is_environment(spec):
         return describe_here(spec)

@@ -61,7 +61,6 @@ class Process(Child):
     """A learner's process.
 
     Args:
-        limits: resource limits.
         code: files or packages of its code, besides installed packages.
         seed: seed of Python's and numpy's global random generators.
         command: a program to run instead of a Python learner; it gets no requests.
@@ -73,9 +72,6 @@ class Process(Child):
         environment: environment variables of a command; None for those of learners.
         outward: whether a command may reach public addresses, and those in `environment`, through a proxy
             (`nsl_bench.sandbox.outward`). Without namespaces it may open sockets.
-
-    Raises:
-        Failure: the process could not be started.
     """
 
     def __init__(
@@ -200,11 +196,7 @@ class Process(Child):
         return reply.get("done")
 
     def run(self) -> None:
-        """Wait for a command to end.
-
-        Raises:
-            Failure: the command failed.
-        """
+        """Wait for a command to end."""
         try:
             self._wait(self.limits.time)
         except Failure as ended:
@@ -250,11 +242,7 @@ class Process(Child):
         return self._reason is None
 
     def _hear(self) -> None:
-        """Listen to the fork server.
-
-        Raises:
-            Failure: the process has ended.
-        """
+        """Listen to the fork server."""
         self._listen()
         if self._code is not None:
             raise self._failure()

@@ -41,11 +41,7 @@ class DataSeed:
 
     @classmethod
     def read(cls, file: Path) -> DataSeed:
-        """The seed in a file: one line of 32 to 256 visible characters.
-
-        Raises:
-            UserError: there is no such file, or something else is in it.
-        """
+        """The seed in a file: one line of 32 to 256 visible characters."""
         secret = read_text(file).strip()
         visible = secret.isascii() and secret.isprintable() and " " not in secret
         if not visible or not _SHORTEST <= len(secret) <= _LONGEST:
@@ -69,9 +65,6 @@ def seed_of(seed: int, sealed: str, secret: DataSeed | None) -> int | str:
         seed: the public one.
         sealed: commitment of the secret one; empty: the public one counts.
         secret: the secret one that is known here.
-
-    Raises:
-        UserError: the secret one is not known.
     """
     if not sealed:
         return seed

@@ -46,7 +46,6 @@ def answer(view: View, question: dict[str, Any]) -> dict[str, Any]:
     """Answer a question of a learner's process about a view, or refuse it.
 
     Args:
-        view: the view.
         question: ``ask``, a name in `nsl_bench.learners.view.ASKED`, and the arguments by name.
     """
     try:
@@ -103,12 +102,7 @@ class Channel:
 
 
 class RemoteView(View):
-    """A view whose content is requested from the harness.
-
-    Args:
-        card: content that the harness sent at the start.
-        channel: channel for requests.
-    """
+    """A view whose content is requested from the harness."""
 
     def __init__(self, card: dict[str, Any], channel: Channel) -> None:
         self._id, self._channel = card["view"], channel

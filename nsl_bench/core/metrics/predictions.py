@@ -90,7 +90,6 @@ def reliability(
     Args:
         probabilities: [n, labels].
         labels: [n].
-        bins: number of bins.
 
     Returns:
         For each bin: the number of examples, the sum of their largest probabilities, and the number of
@@ -131,7 +130,6 @@ def f1_scores(predicted: Labels, labels: Labels, n_labels: int) -> npt.NDArray[n
         predicted: [n]; what is no label (`UNDECIDED`, `AMBIGUOUS`) is a miss of the true one and no false
             alarm of any.
         labels: [n].
-        n_labels: how many labels there are.
 
     Returns:
         NaN for a label that is neither there nor predicted.

@@ -44,9 +44,6 @@ def aurc(uncertainty: npt.ArrayLike, correct: npt.ArrayLike) -> float:
 
     Returns:
         In 0..1; NaN without examples.
-
-    Raises:
-        ValueError: the lengths differ, or an uncertainty is NaN.
     """
     count, right = _blocks(uncertainty, correct)
     n = int(count.sum())
@@ -71,9 +68,6 @@ def detection_auroc(uncertainty: npt.ArrayLike, shifted: npt.ArrayLike) -> float
 
     Returns:
         In 0..1; NaN if all examples, or none, are shifted.
-
-    Raises:
-        ValueError: the lengths differ, or an uncertainty is NaN.
     """
     count, hits = _blocks(uncertainty, shifted)
     others = count - hits
@@ -96,9 +90,6 @@ def fpr_at_95(uncertainty: npt.ArrayLike, shifted: npt.ArrayLike) -> float:
 
     Returns:
         In 0..1; NaN if all examples, or none, are shifted.
-
-    Raises:
-        ValueError: the lengths differ, or an uncertainty is NaN.
     """
     count, hits = _blocks(uncertainty, shifted)
     others = count - hits

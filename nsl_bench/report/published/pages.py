@@ -63,8 +63,6 @@ def write_report(figures: Sequence[Figure], out: Path, command: str) -> list[Pat
     """Write ``report.md`` and ``report.csv``.
 
     Args:
-        figures: in the order in which they are shown.
-        out: folder.
         command: that makes the report again.
     """
     import pandas as pd

@@ -79,11 +79,7 @@ def names() -> list[str]:
 
 @cache
 def paper(name: str) -> Paper:
-    """A paper by its name.
-
-    Raises:
-        UserError: an unknown name, or a damaged file.
-    """
+    """A paper by its name."""
     if name not in names():
         raise unknown("paper", name, names())
     path = FOLDER / f"{name}.toml"
@@ -109,11 +105,7 @@ def margin_of(metric: str, learner: str, published: float) -> float:
 
 @cache
 def table(file: str) -> pd.DataFrame:
-    """A CSV file by its stem, e.g. ``"ffnsl2023-follow_suit"``; empty cells are ``""`` or NaN.
-
-    Raises:
-        UserError: an unknown name.
-    """
+    """A CSV file by its stem, e.g. ``"ffnsl2023-follow_suit"``; empty cells are ``""`` or NaN."""
     import pandas as pd
 
     path = FOLDER / f"{file}.csv"

@@ -130,10 +130,8 @@ def tested_reasons(
 
     Args:
         records: of the setting.
-        metric: of the figure.
         plain: our values by repeat.
         by_code: those of the learner as the paper's code has it.
-        published: the figure.
     """
     job = records[0].job
     margin = margin_of(metric, job.learner, published.value)

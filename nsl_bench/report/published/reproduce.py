@@ -136,13 +136,8 @@ def grid(tasks: Sequence[str], preset: Preset, splits: Path, mnist: Path | None 
     """The paper's runs for which the data are available.
 
     Args:
-        tasks: some of `TASKS`.
-        preset: how much.
         splits: folder of the paper's splits, one folder a task.
         mnist: torchvision's folder of MNIST; without it Sudoku is run on true concepts.
-
-    Raises:
-        UserError: splits that are not there.
     """
     jobs: list[Job] = []
     for task in tasks:
