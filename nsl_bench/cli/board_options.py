@@ -8,15 +8,13 @@ import shlex
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, get_args
+from typing import Annotated, Any, get_args
 
 import click
 
+from nsl_bench.cli.declared import FILE, FOLDER, WHOLE
 from nsl_bench.core.errors import UserError, did_you_mean
 from nsl_bench.core.tracks import Track
-
-FILE = click.Path(dir_okay=False, path_type=Path)
-FOLDER = click.Path(file_okay=False, path_type=Path)
 
 
 def _built_in(ctx: click.Context, parameter: click.Parameter, given: Path | None) -> Path:
@@ -25,31 +23,6 @@ def _built_in(ctx: click.Context, parameter: click.Parameter, given: Path | None
     from nsl_bench.leaderboard.contests import BOARD as CONTESTS
 
     return given or (CONTESTS if parameter.name == "board" else ACCEPTED)
-
-
-BOARD = click.option(
-    "--board",
-    type=FILE,
-    callback=_built_in,
-    help="board.toml with the contests. Default: the built-in board.",
-)
-SUBMISSIONS = click.option(
-    "--submissions",
-    type=FOLDER,
-    callback=_built_in,
-    help="Folder of accepted submissions. Default: the built-in one.",
-)
-DEVICE = click.option(
-    "--device", default="auto", show_default=True, help="Device for networks: auto, cpu or cuda."
-)
-JOBS = click.option(
-    "--jobs", default=1, show_default=True, type=click.IntRange(1), help="Number of parallel runs."
-)
-
-
-def out_option(help: str) -> Callable[[Any], Any]:
-    """The required option ``--out`` for a folder."""
-    return click.option("--out", required=True, type=FOLDER, help=help)
 
 
 class Choice(click.Choice):  # type: ignore[type-arg]
@@ -62,7 +35,14 @@ class Choice(click.Choice):  # type: ignore[type-arg]
         return super().convert(value, param, ctx)
 
 
-TRACK = Choice(list(get_args(Track)))
+BUILT_IN: Any = None
+"""The default of `Board` and `Submissions`."""
+Board = Annotated[Path, "board.toml with the contests. Default: the built-in board.", FILE, _built_in]
+Submissions = Annotated[Path, "Folder of accepted submissions. Default: the built-in one.", FOLDER, _built_in]
+Contests = Annotated[tuple[str, ...], "--contest", "Contest of the board. Repeatable. Default: all."]
+Device = Annotated[str, "Device for networks: auto, cpu or cuda."]
+Jobs = Annotated[int, "Number of parallel runs.", WHOLE]
+TRACKS = Choice(list(get_args(Track)))
 
 _ABOUT = [
     click.option("--authors", default="", help="Authors, on one line."),

@@ -3,47 +3,49 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import click
 
 from nsl_bench.cli import Command
 from nsl_bench.cli.board_options import (
-    BOARD,
-    FILE,
-    FOLDER,
-    SUBMISSIONS,
-    TRACK,
+    BUILT_IN,
+    TRACKS,
+    Board,
     Progress,
+    Submissions,
     about_options,
     line,
-    out_option,
     seconds,
     writing,
 )
+from nsl_bench.cli.declared import FILE, FOLDER, declared
 from nsl_bench.cli.rounds import enter, rerun, reveal, run_entry, seal, verify_round
+from nsl_bench.core.tracks import Track
 
 
-@click.command(
-    cls=Command,
+@declared(
     examples=[
         'nsl-bench submit results/ --learner ffnsl --name "FFNSL" --licence CC-BY-4.0 --out submission/',
         'nsl-bench submit results/ --name "My method" --licence MIT --authors "A. Author" '
         "--url https://example.org --out submission/",
-    ],
+    ]
 )
-@click.argument("results", type=click.Path(path_type=Path))
 @about_options()
-@click.option("--learner", help="Learner to submit, if the results contain several.")
-@click.option("--track", type=TRACK, help="Track to submit, if the results contain several.")
-@click.option(
-    "--tuning-trials",
-    type=click.IntRange(0, 1_000_000),
-    help="Number of settings tried when tuning the learner. Default: as recorded in the runs.",
-)
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="Folder to create.")
-@BOARD
-def submit(results: Path, out: Path, **options: Any) -> None:
+def submit(
+    results: Path,
+    *,
+    learner: Annotated[str | None, "Learner to submit, if the results contain several."] = None,
+    track: Annotated[Track | None, "Track to submit, if the results contain several.", TRACKS] = None,
+    tuning_trials: Annotated[
+        int | None,
+        "Number of settings tried when tuning the learner. Default: as recorded in the runs.",
+        click.IntRange(0, 1_000_000),
+    ] = None,
+    out: Annotated[Path, "Folder to create."],
+    board: Board = BUILT_IN,
+    **words: Any,
+) -> None:
     """Create a leaderboard submission from one learner's RESULTS.
 
     A submission has predictions, rules, job descriptions and versions, but no scores. `nsl-bench score-
@@ -51,64 +53,44 @@ def submit(results: Path, out: Path, **options: Any) -> None:
     """
     from nsl_bench.leaderboard.interface import submit as write
 
-    made = write(results, out, **options)
+    made = write(
+        results, out, learner=learner, track=track, tuning_trials=tuning_trials, board=board, **words
+    )
     for contest, count in made.runs.items():
         click.echo(f"{contest}: {count} runs")
     if made.left_out:
         click.echo(f"{made.left_out} runs belong to no contest of the board and are left out.", err=True)
-    check = line("score-submission", out, board=options["board"])
+    check = line("score-submission", out, board=board)
     click.echo(f"The submission of {made.manifest.name} is in {out}. Check it with: {check}")
 
 
-@click.command(
-    "score-submission",
-    cls=Command,
+@declared(
     examples=[
         "nsl-bench score-submission submission/",
         "nsl-bench score-submission submission.zip --comment comment.md",
         "nsl-bench score-submission submission/ --accept leaderboard/submissions",
-    ],
+    ]
 )
-@click.argument("submission", type=click.Path(path_type=Path))
-@click.option("--scores", type=FILE, help="Write the scores to this file.")
-@click.option("--comment", "comment_file", type=FILE, help="Also write the Markdown comment to this file.")
-@click.option(
-    "--accept",
-    type=FOLDER,
-    help="Folder of accepted submissions. An accepted submission is copied there with its scores.",
-)
-@click.option(
-    "--solver-seconds",
-    default=60.0,
-    show_default=True,
-    type=click.FloatRange(1, 24 * 3600),
-    callback=seconds,
-    help="Time limit in seconds for the rules of one run.",
-)
-@click.option(
-    "--time-limit",
-    default=3600.0,
-    show_default=True,
-    type=click.FloatRange(1, 7 * 24 * 3600),
-    callback=seconds,
-    help="Time limit in seconds for all checks and scores.",
-)
-@click.option(
-    "--memory-limit",
-    default="4G",
-    show_default=True,
-    help="Memory limit for all checks and scores, e.g. 512M or 4G.",
-)
-@BOARD
 def score_submission(
     submission: Path,
-    scores: Path | None,
-    comment_file: Path | None,
-    accept: Path | None,
-    solver_seconds: float,
-    time_limit: float,
-    memory_limit: str,
-    board: Path,
+    *,
+    scores: Annotated[Path | None, "Write the scores to this file.", FILE] = None,
+    comment_file: Annotated[
+        Path | None, "--comment", "Also write the Markdown comment to this file.", FILE
+    ] = None,
+    accept: Annotated[
+        Path | None,
+        "Folder of accepted submissions. An accepted submission is copied there with its scores.",
+        FOLDER,
+    ] = None,
+    solver_seconds: Annotated[
+        float, "Time limit in seconds for the rules of one run.", click.FloatRange(1, 24 * 3600), seconds
+    ] = 60.0,
+    time_limit: Annotated[
+        float, "Time limit in seconds for all checks and scores.", click.FloatRange(1, 7 * 24 * 3600), seconds
+    ] = 3600.0,
+    memory_limit: Annotated[str, "Memory limit for all checks and scores, e.g. 512M or 4G."] = "4G",
+    board: Board = BUILT_IN,
 ) -> int:
     """Check SUBMISSION (a folder or a zip file) and recompute every score.
 
@@ -152,16 +134,14 @@ def leaderboard() -> None:
     """The leaderboard: contests, sealed rounds, and the static site of accepted submissions."""
 
 
-for _command in (seal, enter, run_entry, reveal, verify_round, rerun):
-    leaderboard.add_command(_command)
-
-
-@leaderboard.command(cls=Command, examples=["nsl-bench leaderboard contests --learner my.py:MyLearner"])
-@click.option("--learner", default="LEARNER", help="Learner to put in the commands.")
-@click.option("--network", default="softmax", show_default=True, help="Network to put in the commands.")
-@click.option("--out", default="results/", show_default=True, help="Results folder to put in the commands.")
-@BOARD
-def contests(learner: str, network: str, out: str, board: Path) -> None:
+@declared(examples=["nsl-bench leaderboard contests --learner my.py:MyLearner"])
+def contests(
+    *,
+    learner: Annotated[str, "Learner to put in the commands."] = "LEARNER",
+    network: Annotated[str, "Network to put in the commands."] = "softmax",
+    out: Annotated[str, "Results folder to put in the commands."] = "results/",
+    board: Board = BUILT_IN,
+) -> None:
     """Print the contests and the commands that run a learner on them."""
     from nsl_bench.leaderboard.contests import read_contests
 
@@ -170,23 +150,23 @@ def contests(learner: str, network: str, out: str, board: Path) -> None:
         click.echo(contest.command(learner, network=network, out=out))
 
 
-@leaderboard.command(
-    cls=Command,
+@declared(
     examples=[
         "nsl-bench leaderboard build --out site/",
         "nsl-bench leaderboard build --submissions leaderboard/submissions --no-pictures --out site/",
-    ],
+    ]
 )
-@out_option("Folder of the site.")
-@SUBMISSIONS
-@click.option(
-    "--pictures/--no-pictures",
-    default=True,
-    show_default=True,
-    help="Also write every chart as PNG, SVG and PDF; pages without scripts show the SVG.",
-)
-@BOARD
-def build(out: Path, submissions: Path, pictures: bool, board: Path) -> None:
+def build(
+    *,
+    out: Annotated[Path, "Folder of the site.", FOLDER],
+    submissions: Submissions = BUILT_IN,
+    pictures: Annotated[
+        bool,
+        "--pictures/--no-pictures",
+        "Also write every chart as PNG, SVG and PDF; pages without scripts show the SVG.",
+    ] = True,
+    board: Board = BUILT_IN,
+) -> None:
     """Build the static site of all accepted submissions. It works from any folder or static host."""
     from nsl_bench.leaderboard.interface import build_site
 
@@ -194,17 +174,15 @@ def build(out: Path, submissions: Path, pictures: bool, board: Path) -> None:
     click.echo(f"{made.entries} entries, {made.runs:,} runs: {made.files} files in {made.folder}.")
 
 
-@leaderboard.command(
-    cls=Command,
+@declared(
     examples=[
         "nsl-bench leaderboard rescore",
         "nsl-bench leaderboard rescore ffnsl majority --submissions leaderboard/submissions",
-    ],
+    ]
 )
-@click.argument("names", nargs=-1)
-@SUBMISSIONS
-@BOARD
-def rescore(names: tuple[str, ...], submissions: Path, board: Path) -> int:
+def rescore(
+    names: tuple[str, ...] = (), *, submissions: Submissions = BUILT_IN, board: Board = BUILT_IN
+) -> int:
     """Score accepted submissions again: all of them, or those in the folders NAMES.
 
     Exit code 1 if a submission is no longer accepted; its scores are then kept.
@@ -226,3 +204,7 @@ def rescore(names: tuple[str, ...], submissions: Path, board: Path) -> int:
             refused += 1
             click.echo(comment(report), nl=False)
     return int(refused > 0)
+
+
+for _command in (seal, enter, run_entry, reveal, verify_round, rerun, contests, build, rescore):
+    leaderboard.add_command(_command)

@@ -1,13 +1,15 @@
-"""``nsl-bench report``: tables and figures of results folders."""
+"""``nsl-bench report`` and ``reproduce``: tables and figures of results folders, beside those of papers."""
 
 from __future__ import annotations
 
 import contextlib
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import click
 
+from nsl_bench.cli.board_options import Choice, Device, Jobs
 from nsl_bench.cli.declared import FOLDER, declared, options_of
 from nsl_bench.cli.grid import percentages
 from nsl_bench.core.errors import UserError, did_you_mean
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from nsl_bench.api.results import Format, Results
+
 
 _FILTERS = ("benchmark", "test_task", "learner", "network", "track", "shift", "size", "source")
 
@@ -107,7 +110,7 @@ def _report(
 )
 @_filters
 @options_of(_report)
-def command(
+def report(
     results: tuple[Path, ...],
     *,
     shares: Annotated[
@@ -263,3 +266,60 @@ def _learners(runs: pd.DataFrame) -> str:
     """The learners of runs, each with their number."""
     counts = runs["learner"].value_counts(sort=False)
     return ", ".join(f"{learner}: {count}" for learner, count in counts.items())
+
+
+@declared(
+    examples=[
+        "nsl-bench reproduce ffnsl2023 --data ../shared/data --out results/ffnsl2023",
+        "nsl-bench reproduce ffnsl2023 --task sudoku_9x9 --preset paper --data DATA --out results/ffnsl2023",
+    ]
+)
+def reproduce(
+    paper: Annotated[str, Choice(["ffnsl2023"])],
+    *,
+    tasks: Annotated[
+        tuple[str, ...],
+        "--task",
+        "Task to reproduce. Repeatable. Default: all.",
+        Choice(["follow_suit", "sudoku_4x4", "sudoku_9x9"]),
+    ] = (),
+    preset: Annotated[str, Choice(["quick", "paper"])] = "quick",
+    data: Annotated[
+        Path, "Folder with ffnsl_splits/ (the paper's examples) and, for Sudoku on images, mnist/.", FOLDER
+    ] = Path("../shared/data"),
+    images: Annotated[bool, "--images/--no-images", "Also run Sudoku on MNIST, if it is available."] = True,
+    jobs: Jobs = 1,
+    device: Device = "auto",
+    out: Annotated[Path, "Results folder. An existing one is resumed.", FOLDER],
+) -> int:
+    """Run PAPER's grid and write a report with published and measured figures side by side.
+
+    Results are kept in OUT. Run the same command again to resume.
+    """
+    from nsl_bench.report.published.pages import summary, write_report
+    from nsl_bench.report.published.reproduce import PRESETS, TASKS, compare, grid
+    from nsl_bench.run.bench import Bench
+    from nsl_bench.run.store import Store
+    from nsl_bench.run.sweep import Executor, sweep
+
+    if device != "auto":
+        from nsl_bench.perception.training import pick_device
+
+        pick_device(device)
+    mnist = data / "mnist" if images and (data / "mnist").is_dir() else None
+    todo = grid(tasks or TASKS, PRESETS[preset], data / "ffnsl_splits", mnist)
+    store = Store(out)
+    tally = sweep(
+        todo,
+        store,
+        Bench(device),
+        lambda record: click.echo(f"{record.status}: {record.job}: {record.message}", err=True),
+        executor=Executor(jobs),
+    )
+    figures = compare(todo, store)
+    words = ["nsl-bench", "reproduce", paper, *(word for task in tasks for word in ("--task", task))]
+    words += ["--preset", preset, *([] if images else ["--no-images"])]
+    for path in write_report(figures, out, shlex.join([*words, "--data", str(data), "--out", str(out)])):
+        click.echo(path)
+    click.echo(f"{tally}. {summary(figures)}")
+    return tally.exit_code

@@ -7,80 +7,65 @@ import secrets
 import tempfile
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from nsl_bench.cli import Command, problems_found
+from nsl_bench.cli import problems_found
 from nsl_bench.cli.board_options import (
-    BOARD,
-    DEVICE,
-    FILE,
-    FOLDER,
-    JOBS,
-    SUBMISSIONS,
-    TRACK,
+    BUILT_IN,
+    TRACKS,
+    Board,
+    Contests,
+    Device,
+    Jobs,
     Progress,
+    Submissions,
     about_options,
     line,
-    out_option,
 )
+from nsl_bench.cli.declared import FILE, FOLDER, OLD_FILE, OLD_FOLDER, WHOLE, declared
 from nsl_bench.cli.grid import data_seed_option, percentages
 from nsl_bench.cli.running import limit_options, limits_of, say
 from nsl_bench.core.errors import UserError
+from nsl_bench.core.tracks import Track
 
 if TYPE_CHECKING:
     from nsl_bench.leaderboard.rounds.model import Round
     from nsl_bench.sandbox.sealing import DataSeed
 
-_CONTEST = click.option(
-    "--contest", "names", multiple=True, help="Contest of the board. Repeatable. Default: all."
-)
 
-
-@click.command(
-    cls=Command,
+@declared(
     examples=[
         "nsl-bench leaderboard seal autumn-2026 --data-seed-file ~/autumn.seed --out autumn-2026/",
         "nsl-bench leaderboard seal quick --contest follow_suit --shares 0,50,90 --repeats 3 "
         "--data-seed-file ~/quick.seed --out quick/",
-    ],
+    ]
 )
-@click.argument("name")
-@click.option(
-    "--data-seed-file",
-    "seed_file",
-    required=True,
-    type=FILE,
-    help="File to create for the secret seed. Anyone who reads it knows the answers.",
-)
-@_CONTEST
-@click.option(
-    "--shares",
-    "--percents",
-    "percents",
-    callback=percentages,
-    help="Shares of shifted examples, instead of those of the contests.",
-)
-@click.option(
-    "--repeats", type=click.IntRange(1, 1000), help="Number of train splits, instead of that of the contests."
-)
-@click.option(
-    "--network", default="softmax", show_default=True, help="Network whose probabilities entrants get."
-)
-@DEVICE
-@out_option("Folder to create for entrants.")
-@BOARD
 def seal(
     name: str,
-    seed_file: Path,
-    names: tuple[str, ...],
-    percents: list[float],
-    repeats: int | None,
-    network: str,
-    device: str,
-    out: Path,
-    board: Path,
+    *,
+    seed_file: Annotated[
+        Path,
+        "--data-seed-file",
+        "File to create for the secret seed. Anyone who reads it knows the answers.",
+        FILE,
+    ],
+    names: Contests = (),
+    percents: Annotated[
+        tuple[float, ...],
+        "--shares",
+        "--percents",
+        "Shares of shifted examples, instead of those of the contests.",
+        percentages,
+    ] = (),
+    repeats: Annotated[
+        int | None, "Number of train splits, instead of that of the contests.", click.IntRange(1, 1000)
+    ] = None,
+    network: Annotated[str, "Network whose probabilities entrants get."] = "softmax",
+    device: Device = "auto",
+    out: Annotated[Path, "Folder to create for entrants.", FOLDER],
+    board: Board = BUILT_IN,
 ) -> None:
     """Seal a round: draw a secret seed, publish its commitment, and create the entrants' package."""
     from nsl_bench.leaderboard.contests import read_contests
@@ -106,24 +91,20 @@ def seal(
     click.echo(f"Keep {seed_file} secret until you reveal the round with: {reveals}")
 
 
-@click.command(
-    cls=Command,
+@declared(
     examples=[
         'nsl-bench leaderboard enter autumn-2026/ --name "My learner" --licence CC-BY-4.0 --out submission/'
-    ],
+    ]
 )
-@click.argument("package", type=click.Path(exists=True, file_okay=False, path_type=Path))
 @about_options()
-@click.option("--learner", help="Name of the learner in the runs. Default: --name.")
-@click.option(
-    "--track",
-    type=TRACK,
-    default="pretrained",
-    show_default=True,
-    help="Track (supervision) that the learner used.",
-)
-@out_option("Folder to create.")
-def enter(package: Path, out: Path, learner: str | None, **words: Any) -> None:
+def enter(
+    package: Annotated[Path, OLD_FOLDER],
+    *,
+    learner: Annotated[str | None, "Name of the learner in the runs. Default: --name."] = None,
+    track: Annotated[Track, "Track (supervision) that the learner used.", TRACKS] = "pretrained",
+    out: Annotated[Path, "Folder to create.", FOLDER],
+    **words: Any,
+) -> None:
     """Create a submission to a sealed round from the answers in the folders of PACKAGE.
 
     Each folder has train and test examples. Put predictions.parquet beside them, and learned rules as
@@ -134,7 +115,7 @@ def enter(package: Path, out: Path, learner: str | None, **words: Any) -> None:
     from nsl_bench.leaderboard.submission import slug
 
     name = learner or slug(words["name"])
-    manifest, counts = entered(package, out, {**words, "learner": name, "date": today()})
+    manifest, counts = entered(package, out, {**words, "learner": name, "track": track, "date": today()})
     for contest, count in counts.items():
         click.echo(f"{contest}: {count} runs")
     click.echo(f"The submission of {manifest.name} to the round {manifest.round} is in {out}.")
@@ -151,30 +132,35 @@ def _seed(round_: Round, given: DataSeed | None, file: Path) -> DataSeed:
     return DataSeed(round_.secret, file)
 
 
-@click.command(
-    "run-entry",
-    cls=Command,
+@declared(
     examples=[
         "nsl-bench leaderboard run-entry autumn-2026 --learner their.py:Learner --name Theirs --licence MIT "
         "--data-seed-file ~/autumn.seed --out results/theirs --accept leaderboard/submissions",
         "nsl-bench leaderboard run-entry autumn-2026 --learner ffnsl --out results/  # once it is revealed",
-    ],
+    ]
 )
-@click.argument("round_name", metavar="NAME")
-@click.option("--learner", help="Learner: name, module:Class or file.py:Class.")
-@click.option("--learner-command", help="Learner as a command in any language, or TRACK=COMMAND.")
-@click.option("--network", default="", help="Perception network. Default: that of the round.")
-@click.option("--track", type=click.Choice(["own", "symbolic"]), default="own", show_default=True)
-@_CONTEST
 @about_options(required=False)
 @data_seed_option
 @limit_options
-@DEVICE
-@JOBS
-@out_option("Results folder. An existing one is resumed.")
-@click.option("--accept", type=FOLDER, help="Folder of accepted submissions. The entry is copied there.")
-@BOARD
-def run_entry(round_name: str, out: Path, board: Path, **options: Any) -> int:
+@click.argument("round_name", metavar="NAME")
+def run_entry(
+    round_name: str,
+    *,
+    learner: Annotated[str | None, "Learner: name, module:Class or file.py:Class."] = None,
+    learner_command: Annotated[str | None, "Learner as a command in any language, or TRACK=COMMAND."] = None,
+    network: Annotated[str, "Perception network. Default: that of the round."] = "",
+    track: Annotated[str, click.Choice(["own", "symbolic"])] = "own",
+    names: Contests = (),
+    device: Device = "auto",
+    jobs: Jobs = 1,
+    out: Annotated[Path, "Results folder. An existing one is resumed.", FOLDER],
+    accept: Annotated[
+        Path | None, "Folder of accepted submissions. The entry is copied there.", FOLDER
+    ] = None,
+    board: Board = BUILT_IN,
+    data_seed: DataSeed | None,
+    **options: Any,
+) -> int:
     """Run a learner in the sandbox on the sealed data of the round NAME, and create a submission from it."""
     from nsl_bench.leaderboard.accepted import SUBMISSIONS as ACCEPTED
     from nsl_bench.leaderboard.interface import today
@@ -188,16 +174,12 @@ def run_entry(round_name: str, out: Path, board: Path, **options: Any) -> int:
     from nsl_bench.sandbox.sealing import check_limits
 
     round_ = read_round(round_name, board)
-    command, spec = options.pop("learner_command"), options.pop("learner")
-    if (command is None) == (spec is None):
+    if (learner_command is None) == (learner is None):
         raise UserError("Name the learner with --learner or --learner-command.")
-    given: DataSeed | None = options.pop("data_seed")
-    seed = _seed(round_, given, folder_of(board) / f"{round_name}.json")
-    accept = options.pop("accept")
-    secret = [path for path in (out, given and given.file, accept, ACCEPTED) if path]
+    seed = _seed(round_, data_seed, folder_of(board) / f"{round_name}.json")
+    secret = [path for path in (out, data_seed and data_seed.file, accept, ACCEPTED) if path]
     limits = check_limits(limits_of(options, secret))
-    network, symbolic = options.pop("network"), options.pop("track") == "symbolic"
-    learner = Learner(spec or spec_of(command), network, symbolic, options.pop("names"))
+    spec = learner or spec_of(learner_command or "")
     if accept is not None and round_.is_revealed:
         raise UserError(f"The round {round_name} is already revealed and takes no more entries.")
     if len({value is None for value in (accept, options["name"], options["licence"])}) > 1:
@@ -205,18 +187,18 @@ def run_entry(round_name: str, out: Path, board: Path, **options: Any) -> int:
     store = Store(out)
     tally = run_learner(
         round_,
-        learner,
+        Learner(spec, network, track == "symbolic", names),
         seed,
         store,
-        Bench(options.pop("device"), limits=limits),
+        Bench(device, limits=limits),
         partial(about, limits=limits),
-        executor=Executor(options.pop("jobs")),
+        executor=Executor(jobs),
         on_failure=say,
     )
     click.echo(f"{tally}; results in {out}.")
     if accept is None:
         return tally.exit_code
-    words = {**options, "learner": learner.spec, "date": today()}
+    words = {**options, "learner": spec, "date": today()}
     return _take(round_, store, accept, board, words)
 
 
@@ -241,14 +223,11 @@ def _take(round_: Round, store: Any, accept: Path, board: Path, words: dict[str,
     return 0
 
 
-@click.command(
-    cls=Command, examples=["nsl-bench leaderboard reveal autumn-2026 --data-seed-file ~/autumn.seed"]
-)
-@click.argument("name")
+@declared(examples=["nsl-bench leaderboard reveal autumn-2026 --data-seed-file ~/autumn.seed"])
 @data_seed_option
-@SUBMISSIONS
-@BOARD
-def reveal(name: str, data_seed: DataSeed | None, submissions: Path, board: Path) -> int:
+def reveal(
+    name: str, *, data_seed: DataSeed | None, submissions: Submissions = BUILT_IN, board: Board = BUILT_IN
+) -> int:
     """Publish the seed of the round NAME, and score its entries.
 
     Run the same command again to score entries without scores. Exit code 1 if an entry could not be scored.
@@ -273,33 +252,28 @@ def reveal(name: str, data_seed: DataSeed | None, submissions: Path, board: Path
     return 1 if failed else 0
 
 
-@click.command(
-    "verify-round",
-    cls=Command,
+@declared(
     examples=[
         "nsl-bench leaderboard verify-round autumn-2026",
         "nsl-bench leaderboard verify-round autumn-2026 --package autumn-2026/  # before it is revealed, too",
         "nsl-bench leaderboard verify-round autumn-2026 --receipt mine.receipt.json",
-    ],
+    ]
 )
-@click.argument("name")
-@SUBMISSIONS
-@click.option(
-    "--package",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Package that entrants received. Check that it matches the round's file.",
-)
-@click.option(
-    "--receipt",
-    "receipts",
-    multiple=True,
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Receipt of an entry, or an earlier copy of the round's file: check that no entry was added, "
-    "dropped, moved or altered since. Repeatable.",
-)
-@BOARD
 def verify_round(
-    name: str, submissions: Path, package: Path | None, receipts: tuple[Path, ...], board: Path
+    name: str,
+    *,
+    submissions: Submissions = BUILT_IN,
+    package: Annotated[
+        Path | None, "Package that entrants received. Check that it matches the round's file.", OLD_FOLDER
+    ] = None,
+    receipts: Annotated[
+        tuple[Path, ...],
+        "--receipt",
+        "Receipt of an entry, or an earlier copy of the round's file: check that no entry was added, "
+        "dropped, moved or altered since. Repeatable.",
+        OLD_FILE,
+    ] = (),
+    board: Board = BUILT_IN,
 ) -> int:
     """Check the revealed round NAME with public files only: commitment, data, entries and all scores.
 
@@ -331,39 +305,28 @@ _BETWEEN_PROCESSORS = 0.025
 """The greatest difference of a metric in docs/results/processors.md."""
 
 
-@click.command(
-    cls=Command,
+@declared(
     examples=[
         "nsl-bench leaderboard rerun leaderboard/submissions/ffnsl --runs 5",
         "nsl-bench leaderboard rerun submissions/theirs --learner their.py:Learner --runs 3 --seed 7",
-    ],
-)
-@click.argument("submission", type=click.Path(exists=True, file_okay=False, path_type=Path))
-@click.option(
-    "--runs", default=3, show_default=True, type=click.IntRange(1), help="Number of runs to repeat."
-)
-@click.option("--seed", type=click.IntRange(0), help="Seed of the sample. Default: unpredictable.")
-@click.option(
-    "--tolerance",
-    default=2 * _BETWEEN_PROCESSORS,
-    show_default=True,
-    type=click.FloatRange(0, 1),
-    help="Largest accepted difference of numbers, and of the share of labels that differ.",
-)
-@click.option(
-    "--learner", help="Learner to run instead of the submission's, e.g. the submitter's file.py:Class."
+    ]
 )
 @limit_options
-@DEVICE
-@BOARD
 def rerun(
-    submission: Path,
-    runs: int,
-    seed: int | None,
-    tolerance: float,
-    learner: str | None,
-    device: str,
-    board: Path,
+    submission: Annotated[Path, OLD_FOLDER],
+    *,
+    runs: Annotated[int, "Number of runs to repeat.", WHOLE] = 3,
+    seed: Annotated[int | None, "Seed of the sample. Default: unpredictable.", click.IntRange(0)] = None,
+    tolerance: Annotated[
+        float,
+        "Largest accepted difference of numbers, and of the share of labels that differ.",
+        click.FloatRange(0, 1),
+    ] = 2 * _BETWEEN_PROCESSORS,
+    learner: Annotated[
+        str | None, "Learner to run instead of the submission's, e.g. the submitter's file.py:Class."
+    ] = None,
+    device: Device = "auto",
+    board: Board = BUILT_IN,
     **options: Any,
 ) -> int:
     """Repeat a random sample of the runs of an accepted SUBMISSION and compare the results.

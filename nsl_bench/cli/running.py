@@ -1,23 +1,26 @@
-"""``nsl-bench run``: run learners on a benchmark at several shares of shifted examples."""
+"""``nsl-bench run`` and what goes with it: ``plan``, ``check``, ``export``, ``score`` and ``bench``."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import click
 
-from nsl_bench.cli import command_line
-from nsl_bench.cli.declared import WHOLE, declared, options_of
+from nsl_bench.cli import command_line, problems_found
+from nsl_bench.cli.declared import FOLDER, OLD_FOLDER, WHOLE, declared, options_of
 from nsl_bench.cli.grid import data_seed_option, grid_options, grids_of, whole_numbers
 from nsl_bench.core.errors import Interrupted, UserError
+from nsl_bench.core.tracks import Track
 from nsl_bench.run.grid import Options
 
 if TYPE_CHECKING:
+    from nsl_bench.learners.folder_formats import Format
     from nsl_bench.run.record import Record
     from nsl_bench.sandbox.limits import Limits
+    from nsl_bench.sandbox.sealing import DataSeed
 
 
 def _limits(
@@ -63,6 +66,8 @@ def _limits(
 
 
 limit_options = options_of(_limits, hidden=None)
+
+
 """Gives a command the options of what learners may use."""
 
 
@@ -103,7 +108,7 @@ def limits_of(options: dict[str, Any], hidden: Sequence[Path] = ()) -> Limits | 
 @data_seed_option
 @limit_options
 @options_of(Options, limits=None, data_seed=None, jobs=WHOLE, interventions=whole_numbers)
-def command(
+def run(
     *,
     executor: Annotated[
         Literal["processes", "dask"],
@@ -161,3 +166,183 @@ def say(record: Record) -> None:
     click.echo(f"{record.status}: {record.job}: {record.message}", err=True)
     for line in record.output.splitlines()[-10:]:
         click.echo(f"    {line}", err=True)
+
+
+@declared(
+    examples=[
+        "nsl-bench plan follow_suit --learner ffnsl --learner random_forest --shift noir --percents 0-100/10 "
+        "> plan.toml",
+        "nsl-bench plan sudoku_4x4 --learner ffnsl --learner mine.py:Mine --track symbolic > plan.toml",
+    ]
+)
+@grid_options
+def plan(**options: Any) -> None:
+    """Print a plan of runs of BENCHMARK as TOML. Edit it, then run it with `nsl-bench run plan.toml`."""
+    from nsl_bench.run.plan import jobs_of, write
+
+    grids = grids_of(options)
+    count = len(jobs_of(grids))
+    click.echo(write(grids), nl=False)
+    click.echo(f"{count} runs.", err=True)
+
+
+_SECONDS = 60.0
+
+
+"""Default time limit: a learner that hangs is to be found out soon."""
+
+
+@declared(
+    examples=[
+        "nsl-bench check my.py:MyLearner",
+        "nsl-bench check my.py:MyLearner:alpha=2 --benchmark follow_suit",
+        'nsl-bench check --learner-command "python my.py"',
+        "nsl-bench check random_forest:trees=10",
+    ]
+)
+@limit_options_within(_SECONDS)
+def check(
+    learner: str | None = None,
+    *,
+    text: Annotated[
+        str | None,
+        "--learner-command",
+        "Check this command instead of LEARNER. Write TRACK=COMMAND if its track is not pretrained.",
+    ] = None,
+    benchmarks: Annotated[
+        tuple[str, ...],
+        "--benchmark",
+        "Also try the learner on this task, with the small train set and unshifted images. Repeatable.",
+    ] = (),
+    **options: Any,
+) -> int:
+    """Test LEARNER on tiny mock tasks, and on each --benchmark, and list the problems found.
+
+    Whatever the learner prints is shown. The check ends at the first time limit reached. Exit code 1 if there
+    is a problem.
+    """
+    from nsl_bench.learners.command import spec_of
+    from nsl_bench.run.check import check
+    from nsl_bench.sandbox.limits import Limits
+
+    if (learner is None) == (text is None):
+        raise UserError("Name one learner to check: my.py:MyLearner, or --learner-command COMMAND.")
+    spec = learner if text is None else spec_of(text)
+    assert spec is not None
+    wrong = 0
+    for finding in check(spec, limits_of(options) or Limits(time=_SECONDS), benchmarks):
+        click.echo(f"{'wrong' if finding.wrong else 'note'}: {finding.where}: {finding.sentence}")
+        wrong += finding.wrong
+    click.echo(problems_found(wrong))
+    return 1 if wrong else 0
+
+
+@declared(
+    examples=[
+        "nsl-bench export follow_suit --name mine --shift noir --percents 0,50,90 --out folders/",
+        "nsl-bench export sudoku_4x4 --name mine --supervision label_only --repeats 1 --out folders/",
+    ]
+)
+@grid_options
+@data_seed_option
+def export(
+    *,
+    data_seed: DataSeed | None,
+    name: Annotated[str, "Name of the learner in the results."] = "mine",
+    supervision: Annotated[
+        Track, "Track of the learner. It decides what the folders contain.", click.Choice(get_args(Track))
+    ] = "pretrained",
+    images: Annotated[bool, "--images/--no-images", "Include images, if the track uses them."] = True,
+    form: Annotated[
+        Format, "--format", "Format of the examples.", click.Choice(["parquet", "csv", "json"])
+    ] = "parquet",
+    device: Annotated[str, "Device for networks: auto, cpu or cuda."] = "auto",
+    out: Annotated[Path, "Folder to create; each run becomes a subfolder."],
+    **options: Any,
+) -> None:
+    """Write one folder of train and test examples of BENCHMARK for each run.
+
+    Put your predictions beside them as predictions.parquet, .csv or .json, and rules as hypothesis.lp.
+    Then run `nsl-bench score`.
+    """
+    from nsl_bench.learners.base import About
+    from nsl_bench.run.bench import Bench
+    from nsl_bench.run.exchange import export as write
+    from nsl_bench.run.plan import jobs_of
+
+    options["learners"] = (name,)
+    sealed = "" if data_seed is None else data_seed.commitment
+    jobs = jobs_of(grids_of(options), lambda _: About(supervision, ""), sealed)
+    count = sum(1 for _ in write(jobs, out, Bench(device, data_seed=data_seed), images=images, form=form))
+    click.echo(f"{count} folders written to {out}; {len(jobs) - count} already existed.")
+
+
+@declared(
+    examples=[
+        "nsl-bench score folders/ --out results/",
+        "nsl-bench score folders/ --name mine_2 --out results/",
+    ]
+)
+@data_seed_option
+def score(
+    folder: Annotated[Path, OLD_FOLDER],
+    *,
+    data_seed: DataSeed | None,
+    name: Annotated[str | None, "Name of the learner in the results. Default: the exported name."] = None,
+    device: Annotated[str, "Device for networks: auto, cpu or cuda."] = "auto",
+    out: Annotated[Path, "Results folder to write to."],
+) -> int:
+    """Score the predictions and the hypothesis.lp in exported folders.
+
+    Scoring a folder again replaces its earlier record.
+    """
+    from nsl_bench.learners.folder_formats import ANSWERS
+    from nsl_bench.run.bench import Bench
+    from nsl_bench.run.exchange import jobs_in
+    from nsl_bench.run.exchange import score as scored
+    from nsl_bench.run.store import Store
+    from nsl_bench.run.sweep import keep
+    from nsl_bench.sandbox.limits import Limits
+
+    jobs, store, limits = jobs_in(folder, name), Store(out), Limits()
+    bench = Bench(device, data_seed=data_seed)
+    done = failed = empty = 0
+    for place, job in jobs.items():
+        if not any((place / file).exists() for file in (*ANSWERS, "hypothesis.lp")):
+            empty += 1
+            continue
+        outcome = scored(place, job, bench, limits)
+        keep(store, outcome)
+        if outcome.record.status == "ok":
+            done += 1
+        else:
+            failed += 1
+            say(outcome.record)
+    click.echo(f"{done} folders scored, {failed} failed, {empty} without answers; results in {out}.")
+    return 1 if failed or not done else 0
+
+
+@declared(examples=["nsl-bench bench --out results/bench", "nsl-bench bench --repeats 1 --out results/bench"])
+def bench(
+    *,
+    repeats: Annotated[int, "Number of train splits per task.", WHOLE] = 3,
+    out: Annotated[Path, "Results folder. An existing one is resumed.", FOLDER] = Path("results/bench"),
+) -> int:
+    """Compare FFNSL with baselines on three tasks, with 0, 50 and 90 % of the examples shifted.
+
+    The images come with nsl-bench, so nothing is downloaded. The command prints a table and draws curves. Run
+    the same command again to resume.
+    """
+    from nsl_bench.api.main_job import run_main_job
+
+    done = run_main_job(
+        out,
+        repeats=repeats,
+        on_failure=lambda record: click.echo(f"{record.job} {record.message}", err=True),
+        heard=lambda line: click.echo(line, err=True),
+    )
+    click.echo(done.results.table())
+    for path in done.pictures:
+        click.echo(f"Curves: {path}")
+    click.echo(f"Done in {done.seconds:.0f} s.")
+    return 1 if done.failed else 0

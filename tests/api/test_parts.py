@@ -89,7 +89,7 @@ def test_a_part_that_cannot_be_imported_is_listed_with_the_reason(monkeypatch: p
 
 
 def test_executors_show_the_options_of_run() -> None:
-    from nsl_bench.cli.running import command
+    from nsl_bench.cli.running import run as command
 
     given = {option.name: option for option in command.params}
     assert tuple(EXECUTORS) == tuple(given["executor"].type.choices)  # type: ignore[attr-defined]

@@ -265,7 +265,7 @@ def test_generate_writes_a_whole_folder_and_verify_says_so(tmp_path: Path) -> No
 
 def test_the_report_names_learners_whose_runs_failed(tmp_path: Path) -> None:
     from nsl_bench import evaluate
-    from nsl_bench.cli.report import command as report
+    from nsl_bench.cli.report import report
 
     file = tmp_path / "bad.py"
     file.write_text(

@@ -11,7 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from nsl_bench.api import explanation as module
-from nsl_bench.cli.explain import command as explain
+from nsl_bench.cli.rules import explain
 from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.tracks import Track

@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from nsl_bench.cli.equivalent import command as equivalent
-from nsl_bench.cli.learn import command as learn
+from nsl_bench.cli.rules import equivalent, learn
 from nsl_bench.core.errors import UserError
 from nsl_bench.logic.guarded import learning
 from nsl_bench.logic.las import Solution

@@ -12,8 +12,7 @@ import pytest
 from click.testing import CliRunner
 from PIL import Image
 
-from nsl_bench.cli.explain import command as explain
-from nsl_bench.cli.predict import command as predict
+from nsl_bench.cli.rules import explain, predict
 from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
 from nsl_bench.data.splits import make_source

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from guarded_calls import create_with_patches
 
-from nsl_bench.cli import equivalent as comparing
+from nsl_bench.cli import rules as comparing
 from nsl_bench.cli import run
 from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError

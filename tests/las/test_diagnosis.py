@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 import nsl_bench
-from nsl_bench.cli.learn import command as learn
+from nsl_bench.cli.rules import learn
 from nsl_bench.core.budget import Budget
 from nsl_bench.logic.las import LasTask, Solution, solve
 from nsl_bench.logic.las.diagnosis import diagnosed

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from nsl_bench.cli.learn import command as learn
+from nsl_bench.cli.rules import learn
 from nsl_bench.logic.las import LasTask, solve
 
 PAGE = (Path(__file__).parents[2] / "docs" / "rule-learner.md").read_text(encoding="utf-8")

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 from las.agreement import form, plainly, steps, useless
 
-from nsl_bench.cli.learn import command as learn
+from nsl_bench.cli.rules import learn
 from nsl_bench.core.budget import Budget
 from nsl_bench.core.errors import UserError
 from nsl_bench.logic.guarded import learning

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 from PIL import Image
 
-from nsl_bench.cli.networks import command
+from nsl_bench.cli.networks import networks as command
 from nsl_bench.core import cache
 from nsl_bench.core.metrics.predictions import calibration_error
 from nsl_bench.perception import trained_networks

@@ -13,8 +13,8 @@ import pytest
 from click.testing import CliRunner
 
 from nsl_bench.cli import main
-from nsl_bench.cli.check import command as check_command
-from nsl_bench.cli.running import command as run_command
+from nsl_bench.cli.running import check as check_command
+from nsl_bench.cli.running import run as run_command
 from nsl_bench.core.errors import UserError
 from nsl_bench.run.check import check
 from nsl_bench.run.mock_tasks import MOCKS

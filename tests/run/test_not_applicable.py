@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 import nsl_bench
-from nsl_bench.cli.report import command as report_command
+from nsl_bench.cli.report import report as report_command
 from nsl_bench.run.bench import Bench
 from nsl_bench.run.check import check
 from nsl_bench.run.grid import Options

@@ -14,7 +14,7 @@ from click.testing import CliRunner
 
 import nsl_bench
 from nsl_bench.cli import main
-from nsl_bench.cli.running import command as run_command
+from nsl_bench.cli.running import run as run_command
 from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
 from nsl_bench.run.bench import Bench

@@ -1,0 +1,374 @@
+"""``nsl-bench learn``, ``equivalent``, ``predict`` and ``explain``: learn rules, and see what they say."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import click
+
+from nsl_bench.api import explanation, learning
+from nsl_bench.api import rules as predictions
+from nsl_bench.cli.declared import WHOLE, declared, options_of
+from nsl_bench.cli.grid import data_seed_option
+from nsl_bench.core.errors import UserError
+
+if TYPE_CHECKING:
+    from nsl_bench.logic.guarded.learning import Learned
+
+
+_DIALECTS = {"ilasp": "ILASP's", "fastlas": "FastLAS's"}
+
+
+@declared(
+    examples=[
+        "nsl-bench learn task.las",
+        "nsl-bench learn task.las --json --time-limit 60",
+        "nsl-bench learn task.las --explain",
+        "nsl-bench learn task.las --space | head     # rules that may be learned, with their costs",
+        "nsl-bench learn task.las --verify     # check the answer by the definition, apart from the search",
+        "nsl-bench learn task.las --rule-learner fastlas --executable ~/bin/FastLAS",
+    ]
+)
+@options_of(
+    learning.learn,
+    time_limit=click.FloatRange(min=0),
+    memory_limit=WHOLE,
+    dialect=click.Choice(["ilasp", "fastlas"]),
+    constraints=None,
+    threads=click.IntRange(1, 64),
+    explain="Show which examples each rule covers.",
+    progress=None,
+)
+def learn(
+    task: Path,
+    *,
+    as_json: Annotated[bool, "--json", "Print the result as one JSON object."] = False,
+    no_constraints: Annotated[
+        bool, "Leave rules without a head out of the hypothesis space in ILASP's dialect (its option -nc)."
+    ] = False,
+    executable: Annotated[Path | None, "Path of FastLAS or ILASP, if it is not on the PATH."] = None,
+    space: Annotated[
+        bool, "Print the rules that a hypothesis may have, each with its cost, and do not learn."
+    ] = False,
+    progress: Annotated[bool, "Print each step, better score and better bound on standard error."] = False,
+    threads: int,
+    explain: bool,
+    memory_limit: int | None,
+    **options: Any,
+) -> int:
+    """Learn the hypothesis with the lowest score from the task file TASK.
+
+    Ctrl-C ends the search and prints the best hypothesis so far with a lower bound on the score. Exit code 2
+    if no hypothesis was found or the search was killed.
+    """
+    from nsl_bench.core.budget import MEBIBYTE
+    from nsl_bench.logic.guarded.learning import solve_isolated
+
+    if executable is not None and options["rule_learner"] == "exact":
+        raise UserError("--executable requires --rule-learner fastlas or ilasp.")
+    if threads > 1 and options["rule_learner"] != "exact":
+        raise UserError("--threads requires --rule-learner exact.")
+
+    def warned(words: str) -> None:
+        click.echo(f"Note: {words}", err=True)
+
+    memory = None if memory_limit is None else memory_limit * MEBIBYTE
+    options["constraints"] = not no_constraints
+    if space:
+        _print_space(task, memory, warned, as_json=as_json, **options)
+        return 0
+    given: dict[str, Any] = {} if executable is None else {"executable": executable}
+    if threads > 1:
+        given["threads"] = threads
+    learned = solve_isolated(
+        task,
+        memory_limit=memory,
+        options=given,
+        explain=explain,
+        progress=(lambda found: click.echo(str(found), err=True)) if progress else None,
+        warned=warned,
+        find=learning.rule_learner_of,
+        **options,
+    )
+    if as_json:
+        click.echo(json.dumps(_as_json(learned)))
+    else:
+        _print(learned)
+        if options["verify"]:
+            click.echo(f"% {_verification(learned.answer)}")
+        if learned.explanation is not None:
+            click.echo("\n".join(["", learned.explanation, *learned.answer["why"]]))
+    nothing = learned.answer["score"] is None and not learned.answer["hypothesis"]
+    return 2 if nothing or learned.ended else 0
+
+
+def _print_space(
+    task: Path,
+    memory_limit: int | None,
+    warned: Callable[[str], None],
+    *,
+    as_json: bool,
+    dialect: Any,
+    constraints: bool,
+    time_limit: float | None,
+    **_: Any,
+) -> None:
+    """The rules of the space as ILASP prints them, or as one JSON object."""
+    from nsl_bench.logic.guarded.learning import list_space
+
+    rules: list[tuple[int, str]] = []
+
+    def take(more: list[tuple[int, str]]) -> None:
+        rules.extend(more)
+        if not as_json:
+            click.echo("".join(f"{cost} ~ {rule}\n" for cost, rule in more), nl=False)
+
+    horizon = list_space(
+        task, dialect=dialect, constraints=constraints, time_limit=time_limit, memory_limit=memory_limit,
+        listed=take, warned=warned,
+    )  # fmt: skip
+    if as_json:
+        listed = [{"cost": cost, "rule": rule} for cost, rule in rules]
+        click.echo(json.dumps({"rules": listed, "complete": horizon is None, "missing_cost": horizon}))
+    elif horizon is None:
+        click.echo(f"% {len(rules)} rules")
+    else:
+        click.echo(f"% cut after {len(rules)} rules; each of the others costs at least {horizon}")
+
+
+def _as_json(learned: Learned) -> dict[str, Any]:
+    """The answer as one JSON object."""
+    answer = {name: value for name, value in learned.answer.items() if name != "covered"}
+    answer |= {name: dict(answer[name]) for name in ("uncovered", "statistics")}
+    answer |= {"seconds": round(learned.seconds, 3), "dialect": learned.dialect}
+    if learned.explanation is not None:
+        answer["rules"] = learned.rules
+    return answer
+
+
+def _verification(found: Mapping[str, Any]) -> str:
+    """What was verified, and why no more was."""
+    if found["verified"] == "optimality":
+        return "verified: " + ("unsatisfiable" if found["score"] is None else "score and optimality")
+    if found["verified"] == "score":
+        return f"verified: score only: {found['unverified'] or 'the check contradicts the search'}"
+    return f"not verified: {found['unverified'] or 'the check contradicts the search'}"
+
+
+def _print(learned: Learned) -> None:
+    result = learned.solution
+    for rule in result.hypothesis:
+        click.echo(rule)
+    if result.status == "unsatisfiable":
+        click.echo(result.summary)
+    else:
+        if not result.hypothesis and result.score is not None:
+            click.echo("% the empty hypothesis")
+        by = f"tier {result.tier}" if result.tier else result.solver
+        read = f"{_DIALECTS[learned.dialect]} dialect" if learned.dialect else "unread"
+        click.echo(f"{result.summary}; {learned.seconds:.2f} s, {by}, {read}")
+    for sentence in (result.message, *(result.why if result.score is None else ())):
+        if sentence:
+            click.echo(sentence, err=True)
+
+
+_GRACE = 5.0
+
+
+"""Seconds beyond the time limit after which a comparison that does not heed it is ended."""
+
+
+@declared(
+    examples=[
+        "nsl-bench equivalent learned.lp true.lp --benchmark follow_suit",
+        "nsl-bench equivalent learned.lp true.lp --task task.las",
+        "nsl-bench equivalent learned.lp true.lp --background bk.lp --inputs inputs.lp --atom winner/1",
+    ]
+)
+def equivalent(
+    first: Path,
+    second: Path,
+    *,
+    benchmark: Annotated[
+        str | None, "Benchmark that supplies the background, the possible inputs and the label atoms."
+    ] = None,
+    task: Annotated[
+        Path | None, ".las file that supplies the background, the possible inputs and the atoms."
+    ] = None,
+    background: Annotated[
+        Path | None, "File with the background. Default: that of --task or --benchmark."
+    ] = None,
+    inputs: Annotated[
+        Path | None,
+        "Choice program that generates the possible inputs. Default: from --benchmark, or from the "
+        "contexts of --task.",
+    ] = None,
+    atoms: Annotated[tuple[str, ...], "--atom", "Atom or name/arity to compare. Repeatable."] = (),
+    time_limit: Annotated[float | None, "Time limit in seconds.", click.FloatRange(min=0)] = None,
+) -> None:
+    """Decide whether the hypotheses in the files FIRST and SECOND agree on every possible input.
+
+    Exit code 0 if they agree. Exit code 1 if they differ; an input on which they differ is printed. It is an
+    error if neither hypothesis can derive a compared atom, or if no input is possible.
+    """
+    from nsl_bench.logic.asp.text import read_text
+    from nsl_bench.logic.guarded.call import guarded
+    from nsl_bench.logic.guarded.child import Allowance
+
+    if task is not None and benchmark is not None:
+        raise UserError(
+            "--task and --benchmark cannot be used together: each sets the possible inputs and the "
+            "atoms to compare."
+        )
+    if task is None and benchmark is None and (inputs is None or not atoms):
+        raise UserError(
+            "Give --benchmark, --task, or both --inputs (possible inputs) and --atom (what to compare)."
+        )
+    texts = {
+        "background": None if background is None else read_text(background),
+        "inputs": None if inputs is None else read_text(inputs),
+    }
+    known: tuple[str, ...] = ()
+    if benchmark is not None:
+        from nsl_bench.core import registry
+
+        chosen = registry.create("benchmark", benchmark)
+        known = tuple(atom for atom in chosen.labels.atoms if atom is not None)
+        atoms = atoms or known
+        texts = {name: getattr(chosen, name) if text is None else text for name, text in texts.items()}
+    result = guarded(
+        _difference,
+        (first, second),
+        task,
+        atoms,
+        known,
+        time_limit,
+        background=texts["background"],
+        inputs=texts["inputs"],
+        doing=f"Comparing {first} and {second}",
+        allowance=Allowance(time_limit, grace=_GRACE),
+    )
+    if result is None:
+        click.echo("equivalent")
+        return
+    click.echo(f"not equivalent\n{result}")
+    click.get_current_context().exit(1)
+
+
+def _difference(
+    hypotheses: tuple[Path, Path],
+    task: Path | None,
+    atoms: tuple[str, ...],
+    known: tuple[str, ...],
+    time_limit: float | None,
+    *,
+    background: str | None,
+    inputs: str | None,
+) -> str | None:
+    """An input on which hypotheses differ, for people; None if there is none."""
+    from nsl_bench.logic.asp.text import read_text
+    from nsl_bench.logic.las.bias.hypothesis import parse_rules
+    from nsl_bench.logic.las.semantics.equivalence import equivalent
+    from nsl_bench.logic.las.task import LasTask
+
+    first, second = (parse_rules(read_text(path), str(path)) for path in hypotheses)
+    result = equivalent(
+        first,
+        second,
+        None if task is None else LasTask.read(task, "fastlas"),
+        background=background,
+        inputs=inputs,
+        atoms=atoms,
+        known=known,
+        time_limit=time_limit,
+    )
+    return None if result is None else str(result)
+
+
+def _pairs(ctx: click.Context, parameter: click.Parameter, texts: tuple[str, ...]) -> dict[str, str]:
+    result: dict[str, str] = {}
+    for text in texts:
+        name, _, value = map(str.strip, text.partition("="))
+        if not name or not value:
+            raise UserError(f"--metadata must be NAME=VALUE, e.g. location=5; got '{text}'.")
+        if name in result:
+            raise UserError(f"--metadata: {name} is given twice, as {result[name]} and as {value}.")
+        result[name] = value
+    return result
+
+
+@declared(
+    examples=[
+        "nsl-bench predict learned.lp follow_suit --probabilities vectors.csv",
+        "nsl-bench predict learned.lp follow_suit --images tricks/    # tricks/1/player_1.png ...",
+        "nsl-bench predict learned.lp crop_yield --images leaves/ --metadata location=5 --json",
+        "nsl-bench predict learned.lp addition:digits=5 --images sums/    # sums/7/1/first.png ...",
+    ]
+)
+@options_of(
+    predictions.predict, metadata=None, time_limit=click.FloatRange(min=0, min_open=True), memory_limit=WHOLE
+)
+def predict(
+    hypothesis: Path,
+    benchmark: str,
+    *,
+    metadata: Annotated[
+        dict[str, str] | None, "Metadata of all examples, NAME=VALUE. Repeatable.", _pairs
+    ] = None,
+    as_json: Annotated[bool, "--json", "Print one line of JSON for each example or step."] = False,
+    **options: Any,
+) -> None:
+    """Print the label probabilities that the rules in the file HYPOTHESIS give to examples of BENCHMARK.
+
+    The probability of a label is the total probability of the worlds in which the rules derive exactly that
+    label. The rest up to 1 belongs to worlds with no label or several.
+
+    In a task of sequences, every step gets a label. It takes into account the images of its sequence up to
+    that step.
+    """
+    result = predictions.predict(hypothesis, benchmark, metadata=metadata, **options)
+    if result.note:
+        click.echo(f"Note: {result.note}", err=True)
+    if as_json:
+        for row in result.rows():
+            click.echo(json.dumps(row))
+    else:
+        click.echo(str(result))
+
+
+@declared(
+    examples=[
+        "nsl-bench explain test-17 --benchmark follow_suit --hypothesis learned.lp --shift noir --share 50",
+        "nsl-bench explain test-3 --results results/ --run 3f2a    # a run's key, or how it begins",
+    ]
+)
+@options_of(
+    explanation.explain,
+    task="--benchmark",
+    rules=("--hypothesis", "File with the rules. Default: the true rule."),
+    share=("--share", "--percent"),
+    repeat=WHOLE,
+    data_seed=None,
+)
+@data_seed_option
+def explain(
+    example: str, *, out: Annotated[Path | None, "Also save the images to this file."] = None, **options: Any
+) -> None:
+    """Explain EXAMPLE (train-0, test-17 ...): its images, concepts, rules that fire, and label probabilities.
+
+    With --run, the prediction that the run stored is shown next to what its rules give now.
+    """
+    from nsl_bench.core.pictures import check_ending, save
+
+    if out is not None:
+        check_ending(out)
+    result = explanation.explain(example, **options)
+    if result.rules is not None and result.rules.note:
+        click.echo(f"Note: {result.rules.note}", err=True)
+    click.echo(str(result))
+    if out is not None:
+        save(result.image, out)
+        click.echo(f"\nImages: {out}")
