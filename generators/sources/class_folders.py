@@ -48,11 +48,7 @@ def hidden(name: str) -> bool:
 
 
 def subfolders(path: Path) -> list[Path]:
-    """The subfolders of a folder that are not hidden, by name.
-
-    Raises:
-        UserError: the folder cannot be read.
-    """
+    """The subfolders of a folder that are not hidden, by name."""
     try:
         with os.scandir(path) as entries:
             return sorted(path / one.name for one in entries if not hidden(one.name) and one.is_dir())
@@ -66,14 +62,8 @@ def classes_in(
     """The image files of each concept in a folder of classes.
 
     Args:
-        path: the folder.
-        layout: naming scheme of its subfolders.
         wanted: the concepts to look for, ignoring other folders; all if None.
         given: whether the user gave this folder, and could give another one.
-
-    Raises:
-        UserError: the folder does not exist, a class is unknown or empty, classes are in another place, or
-            a file is not one that can be read.
     """
     if not path.is_dir():
         state = "is a file" if path.exists() else "does not exist"
@@ -105,11 +95,7 @@ def classes_in(
 def _check_stranger(
     folder: Path, layout: Layout, wanted: frozenset[str] | None, known: frozenset[str]
 ) -> None:
-    """Say what a folder is that stands beside classes and is none of them.
-
-    Raises:
-        UserError: it has a class that belongs beside it, or its name is unknown and matters.
-    """
+    """Say what a folder is that stands beside classes and is none of them."""
     inner = [one for root in class_roots(folder, layout) for one in _classes(root, layout)]
     lacking = [
         one
@@ -215,11 +201,7 @@ def _images_in(top: Path, seen: dict[tuple[int, int], Path]) -> list[Path]:
     """The image files of a folder and of its subfolders, in the order of torchvision's ImageFolder.
 
     Args:
-        top: the folder.
         seen: files and folders by identity; those of this folder are added.
-
-    Raises:
-        UserError: a file is a pipe, empty, or a link to nothing, or a link makes a file appear twice.
     """
     listed: list[tuple[str, list[Path]]] = []
     left = [top]
@@ -251,10 +233,8 @@ def divide(
     """Divide the files of each concept into disjoint pieces.
 
     Args:
-        images: files of each concept.
         shares: for each piece, the percentage of the files left over by earlier pieces, rounded down, but at
             least one file.
-        key: determines which file goes to which piece.
 
     Returns:
         The files of each piece and, last, the remaining ones.

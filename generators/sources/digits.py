@@ -129,9 +129,7 @@ def divide(digits: npt.NDArray[np.uint8], shares: tuple[int, ...], seed: int) ->
     """Disjoint rows, alike for each digit.
 
     Args:
-        digits: uint8 [n].
         shares: per cent of what the shares before have left, rounded down for each digit.
-        seed: decides which rows go where.
 
     Returns:
         The rows of each share and, last, those that remain.
@@ -342,11 +340,7 @@ def _digits(folder: Path, which: str) -> Digits:
 
 
 def read_glyphs(image_file: Path, label_file: Path) -> Digits:
-    """Images, uint8 [n, 28, 28], and labels, uint8 [n], from two idx files.
-
-    Raises:
-        UserError: a file cannot be read, images have another size, or there are not as many labels.
-    """
+    """Images, uint8 [n, 28, 28], and labels, uint8 [n], from two idx files."""
     labels = _read_idx(label_file)
     with unpacked(image_file) as content:
         n, *sides = _idx_sizes(content, image_file, 3)

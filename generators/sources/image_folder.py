@@ -58,11 +58,7 @@ class FolderPool(ImageSource):
     seed: int = option(0, "determines which pictures go to which part, if the folder does not", least=0)
 
     def __post_init__(self) -> None:
-        """Find the files.
-
-        Raises:
-            UserError: the folder does not exist, or a class is unknown, empty or missing.
-        """
+        """Find the files."""
         concept_space: ConceptSpace | None = self.concept_space
         self.shape = (self.image_size, self.image_size, 3)
         self.named_shifts = {}
@@ -131,11 +127,7 @@ class FolderPool(ImageSource):
         return np.array(self._labels[part], np.int16)
 
     def check_images(self, *, progress: bool = False) -> None:
-        """Read every held-out image once. A folder that was checked before is not read again.
-
-        Raises:
-            UserError: a file was removed, is damaged, or is grey.
-        """
+        """Read every held-out image once. A folder that was checked before is not read again."""
         from tqdm import tqdm
 
         done = cache.folder("checked") / f"{self.name}-{self.fingerprint()}"
@@ -156,11 +148,7 @@ class FolderPool(ImageSource):
     def render(
         self, part: PoolPart, indices: npt.NDArray[np.int64], variant: str = "standard"
     ) -> npt.NDArray[np.uint8]:
-        """uint8 [m, height, width, 3]: the images.
-
-        Raises:
-            UserError: a file was removed, is damaged, or is grey.
-        """
+        """uint8 [m, height, width, 3]: the images."""
         self.check_variant(variant)
         files = self._files[part]
         pictures = np.empty((len(indices), *self.shape), np.uint8)

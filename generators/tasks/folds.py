@@ -11,11 +11,6 @@ def stratified_folds(
 ) -> npt.NDArray[np.int64]:
     """Deal examples to folds class by class, in random order within a class.
 
-    Args:
-        labels: int [n].
-        n_folds: number of folds.
-        rng: decides the order.
-
     Returns:
         int64 [n] from 0: each example's fold. The sizes of two folds differ by at most one, and so do the
         numbers of examples of one class in them; the first folds are the larger ones.

@@ -188,11 +188,7 @@ class FollowSuit(Benchmark):
 
 
 def read_csv(path: Path, columns: list[str]) -> list[tuple[int, dict[str, str]]]:
-    """Read the rows of a split's CSV file with their line numbers.
-
-    Raises:
-        UserError: the file is missing, empty, not a CSV file in UTF-8, or lacks a column.
-    """
+    """Read the rows of a split's CSV file with their line numbers."""
     if not path.is_file():
         raise UserError(f"The split file {path} does not exist.{_others(path)}")
     try:

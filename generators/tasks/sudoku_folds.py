@@ -46,11 +46,7 @@ class FoldedSudoku(Sudoku):
         fold: int | None = None,
         grids: int = _USUAL_GRIDS,
     ) -> None:
-        """Set up the task.
-
-        Raises:
-            UserError: an option out of range.
-        """
+        """Set up the task."""
         super().__init__(side, side, knowledge)
         if not 2 <= folds <= _MOST_FOLDS:
             raise UserError(f"{self.name}: folds must be between 2 and {_MOST_FOLDS}; got {folds}.")
@@ -78,11 +74,7 @@ class FoldedSudoku(Sudoku):
         self.sizes = {"small": self.grids - self.test_size}
 
     def for_split(self, repeat: int, seed: int | str = 0) -> FoldedSudoku:
-        """The task of train split k, whose test set is fold k unless `fold` is set; the seed draws the grids.
-
-        Raises:
-            UserError: there are fewer folds.
-        """
+        """The task of train split k, tested on fold k unless `fold` is set; the seed draws the grids."""
         fold = repeat if self.own_tests else self._fold
         if fold > self.folds:
             raise UserError(f"{self.name} has {self.folds} train splits; got train split {fold}.")
@@ -97,11 +89,7 @@ class FoldedSudoku(Sudoku):
     def generate(
         self, part: Part, size: str, repeat: int, rng: np.random.Generator, exclude: Split | None = None
     ) -> Split:
-        """Take the grids of a part from the set, in random order.
-
-        Raises:
-            UserError: a train set is to have more grids than there are.
-        """
+        """Take the grids of a part from the set, in random order."""
         whole, folds = _set_of_grids(self.block[0], self.folds, self.grids, self._seed)
         rows = rng.permutation(np.flatnonzero((folds == self._fold) == (part == "test")))
         n = self.test_size if part == "test" else self.size(size)

@@ -320,9 +320,7 @@ def violate(
     """Change one digit of each valid grid so that it clashes in one way only.
 
     Args:
-        seeds: one a grid.
         grids: int8 [m, n * n], left as they are.
-        block: rows and columns of a block.
         kinds: [m], 0: a row holds a digit twice, 1: a column, 2: a block.
 
     Returns:

@@ -121,11 +121,7 @@ class Uci(Benchmark):
     def generate(
         self, part: Part, size: str, repeat: int, rng: np.random.Generator, exclude: Split | None = None
     ) -> Split:
-        """The rows of the test fold, or of the train folds in random order.
-
-        Raises:
-            UserError: more train examples than there are rows.
-        """
+        """The rows of the test fold, or of the train folds in random order."""
         rows = np.flatnonzero(self._part_of == 0 if part == "test" else self._part_of > 1)
         n = len(rows) if part == "test" else self.size(size)
         if n > len(rows):

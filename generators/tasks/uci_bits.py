@@ -37,7 +37,6 @@ def make_bits(table: Table, train: npt.NDArray[np.bool_], positive: npt.NDArray[
     A column with two values, or in two bins, is one bit; others have a bit for each value or bin.
 
     Args:
-        table: the table.
         train: bool [rows], which rows decide the bins.
         positive: bool [rows], which are of the positive class.
         bins: most bins of a numeric column.
@@ -74,7 +73,6 @@ def cut_points(
     bins in place of their stopping rule.
 
     Args:
-        numbers: float64 [rows].
         positive: bool [rows], the rows' class.
         bins: most bins; fewer where all numbers of a bin are equal.
     """

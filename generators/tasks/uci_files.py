@@ -59,11 +59,7 @@ class Raw:
 
 
 def text_of(path: Path) -> str:
-    """The text of a file, which may be compressed: UTF-8, UTF-16, UTF-32 or else Latin-1.
-
-    Raises:
-        UserError: the file cannot be read, or is not text.
-    """
+    """The text of a file, which may be compressed: UTF-8, UTF-16, UTF-32 or else Latin-1."""
     content = files.read(path, _MOST_BYTES)
     for start, kind in _OTHER_KINDS.items():
         if content.startswith(start):
@@ -94,11 +90,7 @@ def _lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def read_arff(path: Path) -> Raw:
-    """Read ARFF: ``@attribute NAME {values}`` or a type, then ``@data`` and one row a line.
-
-    Raises:
-        UserError: the file cannot be read, or is not ARFF.
-    """
+    """Read ARFF: ``@attribute NAME {values}`` or a type, then ``@data`` and one row a line."""
     attributes: list[str] = []
     numeric: list[bool] = []
     rows: list[tuple[int, str]] = []
@@ -197,7 +189,6 @@ def _separator(lines: Sequence[str], n: int | None = None) -> str:
     """What separates values: the first of comma, semicolon, tab and bar that fits most lines, or spaces.
 
     Args:
-        lines: some rows.
         n: number of values of each, if it is known.
     """
     counts = {one: [len(_cells(line, one)) for line in lines] for one in _SEPARATORS}
@@ -219,9 +210,6 @@ def read_rows(path: Path) -> Raw:
     """Read CSV, or what is like it: with or without a header, whatever separates the values.
 
     The first row may be a header; `Raw.attributes` is empty, because only its values tell.
-
-    Raises:
-        UserError: the file cannot be read, or its rows differ in length.
     """
     lines = list(_lines(path))
     told = _SEPARATOR.fullmatch(lines[0][1]) if lines else None

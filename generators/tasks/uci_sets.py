@@ -117,15 +117,10 @@ def load_table(name: str, folder: Path | None = None, openml: Path | None = None
     """Read a table.
 
     Args:
-        name: a key of `SETS`.
         folder: folder of ARFF or CSV files; by default that of the environment variable `NSL_BENCH_UCI`, or
             ``uci`` in the cache.
         openml: read the cache of `sklearn.datasets.fetch_openml` instead: its ``data_home``, which by default
             is ``~/scikit_learn_data``. Nothing is downloaded.
-
-    Raises:
-        UserError: both places, an unknown table, a missing or damaged file, an unknown class, or no column to
-            learn from.
     """
     if name not in SETS:
         raise unknown("set of uci", name, SETS)

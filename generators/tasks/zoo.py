@@ -62,11 +62,7 @@ class Zoo(Benchmark):
     )
 
     def __init__(self, features: int = len(PAPER_FEATURES), fold: int | None = None) -> None:
-        """Set up the task.
-
-        Raises:
-            UserError: an option out of range.
-        """
+        """Set up the task."""
         if features not in (len(PAPER_FEATURES), len(RANGES)):
             raise UserError(f"zoo: features must be {len(PAPER_FEATURES)} or {len(RANGES)}; got {features}.")
         if fold is not None and not 1 <= fold <= FOLDS:
@@ -99,11 +95,7 @@ class Zoo(Benchmark):
         self.test_size = len(self._tested)
 
     def for_split(self, repeat: int, seed: int | str = 0) -> Zoo:
-        """The task of train split k, whose test set is fold k unless `fold` is set; the seed draws the folds.
-
-        Raises:
-            UserError: there are fewer folds.
-        """
+        """The task of train split k, tested on fold k unless `fold` is set; the seed draws the folds."""
         fold = repeat if self.own_tests else self._fold
         if fold > FOLDS:
             raise UserError(f"{self.name} has {FOLDS} train splits; got train split {fold}.")

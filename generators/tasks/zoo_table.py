@@ -57,11 +57,7 @@ def animals() -> tuple[Animal, ...]:
 
 
 def read_animals(path: Path) -> tuple[Animal, ...]:
-    """Read and check a table of animals; lines that start with ``#`` are comments.
-
-    Raises:
-        UserError: the file cannot be read, a row or a value is wrong, or there are not 101 different animals.
-    """
+    """Read and check a table of animals; lines that start with ``#`` are comments."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:

@@ -70,8 +70,6 @@ def streamed(
     """An `IterableDataset` of rows that are made when they are asked for.
 
     Args:
-        features: the columns.
-        about: what the data set is.
         rows: gives the rows, in Arrow's terms.
         arguments: of `rows`; lists are divided among a `DataLoader`'s workers.
     """

@@ -38,9 +38,7 @@ def write_card(
     """Write ``README.md``.
 
     Args:
-        manifest: what the data set holds.
         schemas: Arrow schema of each configuration.
-        folder: of the data set.
         shown: how many different images each split shows, as `nsl_bench.data.reuse.reuse` says it.
         about: what the task says of itself (`Benchmark.about`).
     """

@@ -45,9 +45,6 @@ def canonical_row(
 
     Args:
         concepts: their names, None for a blank.
-        label: its name.
-        metadata: by name.
-        shifted: whether its images are shifted.
         digests: each image's digest in hexadecimal digits, None for a blank; empty: without images.
     """
     row = [list(concepts), label, dict(metadata), shifted, list(digests)]
@@ -77,8 +74,6 @@ def content_hash(split: Split, benchmark: Benchmark, digests: npt.NDArray[np.uin
     """The hash of a split, 64 hexadecimal digits.
 
     Args:
-        split: n examples.
-        benchmark: names the labels.
         digests: uint8 [n, slots, 16], each image's digest; None leaves images out (symbolic data).
     """
     total = hashlib.sha256()
@@ -105,11 +100,7 @@ def dataset_hash(dataset: Dataset | IterableDataset) -> str:
 
 
 def pixels(picture: Image.Image) -> npt.NDArray[np.uint8]:
-    """uint8 [height, width, channels] of a picture in levels of grey or colour.
-
-    Raises:
-        ValueError: it has a palette, or levels that are not of 8 bits.
-    """
+    """uint8 [height, width, channels] of a picture in levels of grey or colour."""
     if picture.mode not in ("L", "LA", "RGB", "RGBA"):
         raise ValueError(f"the image mode must be 8-bit grey or colour; got {picture.mode}")
     result: npt.NDArray[np.uint8] = np.asarray(picture)

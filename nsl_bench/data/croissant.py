@@ -64,14 +64,7 @@ _URLS = {
 
 
 def write_croissant(manifest: Manifest, schemas: Mapping[str, Any], folder: Path, about: str = "") -> None:
-    """Write ``croissant.json``.
-
-    Args:
-        manifest: what the data set holds.
-        schemas: Arrow schema of each configuration.
-        folder: of the data set.
-        about: what the task says of itself (`Benchmark.about`).
-    """
+    """Write ``croissant.json``."""
     files = [
         {
             "@type": "cr:FileObject",

@@ -29,16 +29,10 @@ def from_folder(
     """A split of a generated data set with a share of its examples shifted.
 
     Args:
-        folder: of the data set.
-        part: train, validation or test.
         repeat: of which train set, from 1.
         size: the train size that is expected; None: whatever it is.
         shift: configuration, short name or spec of a shift.
-        percent: 0..100.
         streaming: whether rows are read, and checked, when they are asked for.
-
-    Raises:
-        UserError: it has no such split, size or shift, or it is not as it was generated.
     """
     manifest = Manifest.read(folder)
     own = manifest.recipe.get("size") or str(manifest.recipe.get("train"))

@@ -56,13 +56,8 @@ def generate(recipe: Recipe, out: Path, *, workers: int = 1, progress: bool = Fa
     """Make a data set in a folder of its own.
 
     Args:
-        recipe: what to make.
         out: the folder; new or empty.
         workers: processes. The data set does not depend on it.
-        progress: whether to show a bar on standard error.
-
-    Raises:
-        UserError: the folder holds files, the recipe is wrong, or the disk is full.
     """
     out = out.resolve()
     _check_free(out)
@@ -268,11 +263,7 @@ def _finish(plan: Plan, shared: Shared) -> Manifest:
 
 
 def _steps(splits: Mapping[str, Split]) -> int:
-    """Rows of each sequence.
-
-    Raises:
-        UserError: sequences differ in length, so that no share of rows is a share of sequences.
-    """
+    """Rows of each sequence: one length, so that a share of rows is a share of sequences."""
     lengths = {int(n) for split in splits.values() for n in np.bincount(split.sequences)}
     if len(lengths) > 1:
         raise UserError(

@@ -25,13 +25,8 @@ def fetch(repository: str, revision: str | None, shift: str, part: Part, repeat:
 
     Args:
         repository: ``owner/name``.
-        revision: a tag or a commit.
         shift: configuration, short name or spec of a shift, or ``"standard"``.
-        part: train, validation or test.
         repeat: of which train set, from 1.
-
-    Raises:
-        UserError: no revision is given, the Hub cannot be reached, or the repository holds no such thing.
     """
     _check_name(repository)
     if not revision:
@@ -153,12 +148,7 @@ def publish(folder: Path, repository: str, *, dry_run: bool = False, private: bo
     Args:
         folder: of the data set; it is verified first.
         repository: ``owner/name``; made if it is not there.
-        dry_run: send nothing.
         private: whether a repository that is made is private.
-
-    Raises:
-        UserError: the data set is not as it was generated, the version is there already, the repository
-            holds something else, or the Hub refuses or cannot be reached.
     """
     _check_name(repository, "--repo: ")
     manifest = verify(folder, progress=True)

@@ -70,11 +70,7 @@ def encode(image: npt.NDArray[np.uint8]) -> tuple[bytes, bytes]:
 
 
 def decode(file: bytes) -> npt.NDArray[np.uint8]:
-    """uint8 [height, width, channels] from the bytes of a PNG file, as `datasets` shows it.
-
-    Raises:
-        OSError: they are not those of a whole PNG file in levels of grey or colour.
-    """
+    """uint8 [height, width, channels] from the bytes of a PNG file, as `datasets` shows it."""
     import datasets
     from PIL import Image, UnidentifiedImageError
 

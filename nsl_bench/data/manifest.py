@@ -132,32 +132,20 @@ class Manifest(Open):
         return split_name(part, repeat if part != "test" or own else 1)
 
     def shown(self, concepts: Sequence[int]) -> list[str | None]:
-        """Names of concepts, None for a blank.
-
-        Raises:
-            IndexError: there is no such concept.
-        """
+        """Names of concepts, None for a blank."""
         if min(concepts, default=0) < BLANK:
             raise IndexError(f"concept {min(concepts)} does not exist")
         return [None if c == BLANK else self.concepts[c] for c in concepts]
 
     def config_of(self, shift: str) -> str:
-        """The configuration of a shift named by its configuration, its short name or its spec.
-
-        Raises:
-            UserError: the data set has no such shift.
-        """
+        """The configuration of a shift named by its configuration, its short name or its spec."""
         for config, spec in self.shifts.items():
             if shift in (config, spec, self.names.get(config)):
                 return config
         raise unknown(f"shift of this data set of {self.benchmark}", shift, ["standard", *self.shifts])
 
     def split(self, config: str, name: str) -> SplitEntry:
-        """An entry.
-
-        Raises:
-            UserError: the data set has no such configuration or split.
-        """
+        """An entry."""
         if config not in self.configs:
             raise unknown("configuration", config, self.configs)
         if name not in self.configs[config]:
@@ -175,11 +163,7 @@ class Manifest(Open):
 
     @classmethod
     def read(cls, folder: Path) -> Manifest:
-        """The manifest of a folder.
-
-        Raises:
-            UserError: there is none, it is broken, or it is one of another format.
-        """
+        """The manifest of a folder."""
         path = folder / MANIFEST
         if not is_folder(folder):
             half = partial(folder)
@@ -259,11 +243,7 @@ class Manifest(Open):
 
 
 def file_entry(path: Path) -> FileEntry:
-    """A file's size and hash.
-
-    Raises:
-        UserError: it cannot be read.
-    """
+    """A file's size and hash."""
     try:
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()

@@ -107,11 +107,7 @@ class Recipe(Declared):
 
     @classmethod
     def read(cls, path: Path) -> Recipe:
-        """The recipe in a TOML file, or the one that a data set's ``manifest.json`` was made from.
-
-        Raises:
-            UserError: the file is missing or broken, a key is unknown, or a value has the wrong type.
-        """
+        """The recipe in a TOML file, or the one that a data set's ``manifest.json`` was made from."""
         if path.suffix == ".json":
             check_kind(path, "The recipe")
             try:
@@ -128,11 +124,7 @@ class Recipe(Declared):
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], where: str = "options") -> Recipe:
-        """A recipe from plain values, checked; None is as if it were not there.
-
-        Raises:
-            UserError: an unknown key, a value of the wrong type, or no benchmark.
-        """
+        """A recipe from plain values, checked; None is as if it were not there."""
         given = {key: value for key, value in values.items() if value is not None}
         result = checked(cls, given, f"{where}: ")
         if result.size is not None and result.train is not None:
@@ -181,11 +173,7 @@ class Plan:
 
     @classmethod
     def of(cls, recipe: Recipe) -> Plan:
-        """Look everything up.
-
-        Raises:
-            UserError: an unknown name, or parts that do not fit together.
-        """
+        """Look everything up."""
         task: Benchmark = copy.copy(registry.create("benchmark", recipe.benchmark))
         source = make_source(task, recipe.source)
         if recipe.splits is not None and (recipe.train is not None or recipe.test is not None):
@@ -253,11 +241,7 @@ def _last_part(text: str) -> str:
 def config_name(
     shift: Shift, task: Benchmark, source: ImageSource, taken: Mapping[str, Shift] | None = None
 ) -> str:
-    """The name of a shift's configuration: letters, digits and underscores, as the Hub wants it.
-
-    Raises:
-        UserError: it is one of the names that every data set has, or that of a shift in `taken`.
-    """
+    """The name of a shift's configuration: letters, digits and underscores, as the Hub wants it."""
     name = re.sub(r"\W+", "_", short_name(shift, task, source), flags=re.ASCII).strip("_") or "shift"
     if name in (IMAGES, SYMBOLIC, STANDARD) or name in (taken or {}):
         taker = f" by '{taken[name].spec}'" if taken and name in taken else ""

@@ -32,11 +32,7 @@ SEQUENCE_COLUMNS = ("sequence", "step")
 
 
 def known_columns(split: Split) -> Mapping[str, npt.NDArray[Any]]:
-    """Meta-data by name, [n] each; of sequences also `SEQUENCE_COLUMNS`.
-
-    Raises:
-        UserError: a meta-datum of a task with sequences has the name of such a column.
-    """
+    """Meta-data by name, [n] each; of sequences also `SEQUENCE_COLUMNS`."""
     if not split.is_sequential:
         return split.metadata
     clash = [name for name in SEQUENCE_COLUMNS if name in split.metadata]
@@ -72,14 +68,9 @@ def example_features(
     """Columns of examples.
 
     Args:
-        labels: their names.
-        concepts: their names.
         metadata: name and type of each symbolic meta-datum.
         references: names of the columns that refer to images of the pool.
         images: whether there are decoded images, and whether each example's are shifted.
-
-    Raises:
-        UserError: a meta-datum has the name of another column.
     """
     import datasets
 
@@ -152,8 +143,6 @@ def examples_table(
     """Some rows of a split.
 
     Args:
-        examples: n examples.
-        rows: which of them.
         schema: of `example_features`.
         references: column of references to the split of the pool that it refers to.
         images: indices [m] into the pool, ascending, and image files [m + 1]: one of each, and last the

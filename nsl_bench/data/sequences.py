@@ -62,11 +62,7 @@ def as_sequences(dataset: Dataset) -> Dataset:
 
 
 def _check_ends(sequences: Any, lengths: Any, stated: int | None) -> None:
-    """Refuse sequences that are shorter than others, or than the data set's description states.
-
-    Raises:
-        UserError: a sequence is cut.
-    """
+    """Refuse sequences that are shorter than others, or than the data set's description states."""
     if len(lengths) and lengths.min() < lengths.max():
         at = int(lengths.argmin())
         raise UserError(

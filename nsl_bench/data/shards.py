@@ -153,11 +153,7 @@ def _at_a_time(shape: Sequence[int]) -> int:
 
 
 def write(shared: Shared, shard: Shard) -> None:
-    """Write a file, if it is not there.
-
-    Raises:
-        UserError: the disk is full, or cannot be written.
-    """
+    """Write a file, if it is not there."""
     path = shared.folder / shard.path
     if _rows(path) == shard.rows[1] - shard.rows[0]:
         return

@@ -35,13 +35,7 @@ def sheet(
 
     Args:
         task: says how the images of an example are arranged, and what marks the label.
-        source: the images.
-        shift: of the shifted examples.
-        examples: with images.
         columns: examples side by side; as many as fit by default.
-
-    Raises:
-        UserError: the page would be too large for a picture.
     """
     from PIL import Image, ImageDraw
 

@@ -43,11 +43,7 @@ def make_source(benchmark: Benchmark, spec: str | None = None) -> ImageSource:
 
 
 def check_percent(percent: float) -> float:
-    """The percentage, if it is one.
-
-    Raises:
-        UserError: it is not in 0..100.
-    """
+    """The percentage, if it is one."""
     if not 0 <= percent <= 100:
         raise UserError(f"percent must be between 0 and 100; got {percent:g}.")
     return percent
@@ -72,16 +68,11 @@ def symbolic_split(
     """Examples without images.
 
     Args:
-        benchmark: the task.
         part: train, validation or test; the test set is the same whatever the size is, and whatever the
             repeat is unless the task has `own_tests`.
-        size: a key of the benchmark's sizes.
         repeat: 1, 2, ...
         seed: another seed gives other examples; a text is a secret one.
         splits: a folder of splits made elsewhere, to be used in place of generated ones.
-
-    Raises:
-        UserError: an unknown size, a repeat below 1, or a validation part of a folder, which has none.
     """
     seed = seed_word(seed)
     benchmark.size(size)
@@ -170,9 +161,7 @@ def assign_images(
     The images of a concept are dealt out in random order, each once before any comes twice.
 
     Args:
-        split: n examples.
         pool: int16 [m], the concept of each image of the pool.
-        rng: decides the order.
         avoid: images that are shown only where a concept has no others.
     """
     flat = split.concepts.reshape(-1)

@@ -36,40 +36,21 @@ class Digests:
         self._black: dict[bytes, bool] = {}
 
     def of(self, file: bytes) -> str:
-        """The digest of the pixels of an image file.
-
-        Raises:
-            OSError: it is not whole.
-        """
+        """The digest of the pixels of an image file."""
         key = hashlib.blake2b(file, digest_size=16).digest()
         if key not in self._known:
             self._known[key] = image_digest(decode(file)).hex()
         return self._known[key]
 
     def black(self, file: bytes) -> bool:
-        """Whether every pixel of an image file is 0.
-
-        Raises:
-            OSError: it is not whole.
-        """
+        """Whether every pixel of an image file is 0."""
         if file not in self._black:
             self._black[file] = not decode(file).any()
         return self._black[file]
 
 
 def verify(folder: Path, *, progress: bool = False) -> Manifest:
-    """Check a data set.
-
-    Args:
-        folder: of the data set.
-        progress: whether to show a bar on standard error.
-
-    Returns:
-        Its manifest.
-
-    Raises:
-        UserError: what differs first.
-    """
+    """Check a data set; returns its manifest."""
     from tqdm import tqdm
 
     manifest = Manifest.read(folder)
@@ -182,11 +163,7 @@ def mixed_rows(
 def checked_rows(
     folder: Path, manifest: Manifest, config: str, split: str, digests: Digests | None = None
 ) -> Iterator[tuple[dict[str, Any], bytes]]:
-    """The rows of a split, each with its canonical form, as long as they are what the manifest states.
-
-    Raises:
-        UserError: the first row that differs, a file that is missing or damaged, or rows too many or few.
-    """
+    """The rows of a split, each with its canonical form, as long as they are what the manifest states."""
     entry = manifest.split(config, split)
     digests = digests or Digests()
     marks = _marks(folder, manifest, entry.marks)
@@ -224,11 +201,7 @@ def _marks(folder: Path, manifest: Manifest, path: str) -> list[str]:
 
 
 def metadata_types(folder: Path, manifest: Manifest, config: str, split: str) -> dict[str, str]:
-    """Name and type of each meta-datum, as the first file of a split has them.
-
-    Raises:
-        UserError: the file cannot be read, or has other columns than the manifest says.
-    """
+    """Name and type of each meta-datum, as the first file of a split has them."""
     import pyarrow.parquet as pq
     from datasets import Features
 

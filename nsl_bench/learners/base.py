@@ -68,11 +68,7 @@ class About:
 
 
 def describe_here(learner: str) -> About:
-    """Describe a learner by importing its code in this process, or from the manifest of its environment.
-
-    Raises:
-        UserError: the learner does not exist, cannot be created, or declares an unknown track.
-    """
+    """Describe a learner by importing its code in this process, or from the manifest of its environment."""
     if is_environment(learner):
         result = entrant(learner)
         return About(result.track, result.version)
@@ -89,14 +85,7 @@ class Unanswered(Exception):
 
 
 def version_of(part: Any, spec: str, kind: registry.Kind = "learner", version: str | None = None) -> str:
-    """The ``version`` of a part or its class, with a hash of its code if it is not part of nsl-bench.
-
-    Args:
-        part: the part, or what makes it.
-        spec: its name and options.
-        kind: what it is.
-        version: the version, if it is not the part's own.
-    """
+    """The ``version`` of a part or its class, with a hash of its code if it is not part of nsl-bench."""
     version = str(getattr(part, "version", "")) if version is None else version
     code = code_key(spec, kind)
     return f"{version}+{code}" if code else version
@@ -122,11 +111,7 @@ def takes_validation(learner: Any) -> bool:
 
 
 def tuning_of(learner: Any) -> dict[str, Any]:
-    """A fitted learner's report on its tuning, as plain values; empty if it was not tuned.
-
-    Raises:
-        InvalidOutput: a number is out of its range.
-    """
+    """A fitted learner's report on its tuning, as plain values; empty if it was not tuned."""
     told = getattr(learner, "tuning_", None)
     if not isinstance(told, Mapping):
         return {}
@@ -146,11 +131,7 @@ def tuning_of(learner: Any) -> dict[str, Any]:
 
 
 def track_of(learner: Any) -> Track:
-    """The supervision that a learner, or its class, declares.
-
-    Raises:
-        UserError: it declares an unknown track.
-    """
+    """The supervision that a learner, or its class, declares."""
     track: Track = getattr(learner, "track", "pretrained")
     if track not in get_args(Track):
         raise unknown(f"track of the learner {_name(learner)}", str(track), get_args(Track))
@@ -162,9 +143,6 @@ def fixed_sizes(learner: Any) -> tuple[str, ...]:
 
     A learner, or its class, declares them as ``fixed_size``: True (the default) for both, False for none, or
     a list of them.
-
-    Raises:
-        UserError: it declares something else.
     """
     declared = getattr(learner, "fixed_size", True)
     if isinstance(declared, bool):
@@ -180,9 +158,6 @@ def answers_of(learner: Any, test: View) -> tuple[npt.NDArray[np.int16], npt.NDA
     """Labels int16 [n] of a learner and its label probabilities [n, n_labels], or None instead of the latter.
 
     A learner without `predict_proba`, or whose ``gives_probabilities`` is False, is label-only.
-
-    Raises:
-        InvalidOutput: wrong shapes, unknown labels, or invalid probabilities.
     """
     if not hasattr(learner, "predict_proba"):
         return labels_of(learner, test), None
@@ -195,9 +170,6 @@ def probabilities_of(learner: Learner, test: View) -> npt.NDArray[np.float64]:
     """float64 [n, n_labels]: the learner's label probabilities, checked.
 
     A row sums to 1, or to less where some outcomes have no label.
-
-    Raises:
-        InvalidOutput: the wrong shape, or invalid probabilities.
     """
     name = _name(learner)
     expected = (len(test), test.n_labels)
@@ -226,12 +198,7 @@ def labels_of(
     probabilities are zero.
 
     Args:
-        learner: a fitted learner.
-        test: the examples.
         probabilities: result of `probabilities_of` for the same examples, to avoid a second call.
-
-    Raises:
-        InvalidOutput: an array of the wrong shape, or unknown labels.
     """
     predict = getattr(learner, "predict", None)
     if predict is None:
@@ -263,12 +230,8 @@ def hypothesis_of(learner: Learner, benchmark: Benchmark | None = None) -> Hypot
     `rules` may return a `Hypothesis`, or a list of ASP rules as strings, each with one rule or several.
 
     Args:
-        learner: a fitted learner.
         benchmark: benchmark whose language bias counts the atoms of ASP rules. Without it, each head and each
             body literal counts as one atom.
-
-    Raises:
-        InvalidOutput: `rules` returns something else, or invalid ASP.
     """
     rules = getattr(learner, "rules", None)
     result = rules() if callable(rules) else rules
@@ -289,11 +252,7 @@ def hypothesis_of(learner: Learner, benchmark: Benchmark | None = None) -> Hypot
 
 
 def check_hypothesis(found: Hypothesis, name: str) -> None:
-    """Check the values of a hypothesis that a learner returned.
-
-    Raises:
-        InvalidOutput: one is out of its range.
-    """
+    """Check the values of a hypothesis that a learner returned."""
     lengths = [len(rule) if isinstance(rule, str) else _LONGEST_RULES for rule in found.rules]
     if sum(lengths) >= _LONGEST_RULES:
         raise InvalidOutput(
@@ -313,11 +272,7 @@ def check_hypothesis(found: Hypothesis, name: str) -> None:
 
 
 def check_examples(found: Any, name: str) -> None:
-    """Check the weighted examples that a learner says it generated.
-
-    Raises:
-        InvalidOutput: they are none, or a penalty is out of its range.
-    """
+    """Check the weighted examples that a learner says it generated."""
     for k, example in enumerate(found if isinstance(found, list | tuple) else [found]):
         opening = f"{name}.examples_: example {k}"
         if not isinstance(example, WeightedExample):
@@ -341,17 +296,7 @@ def _hold(value: Any, kind: type, least: float, most: float, what: str) -> None:
 
 
 def method_of(learner: Any, name: str, *given: str, **named: str) -> Any:
-    """A learner's method, which can be called with the arguments that it will get.
-
-    Args:
-        learner: the learner.
-        name: the method's name.
-        given: the names of its arguments.
-        named: those that are passed by name.
-
-    Raises:
-        UserError: it cannot be called so.
-    """
+    """A learner's method, which can be called with the arguments that it will get."""
     method, kind = getattr(learner, name), type(learner).__name__
     call = f"{name}({', '.join([*given, *named])})"
     if not callable(method):

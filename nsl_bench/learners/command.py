@@ -15,11 +15,7 @@ _OPENING = "command["
 
 
 def spec_of(text: str) -> str:
-    """The learner's spec for ``COMMAND``, ``TRACK=COMMAND``, ``FORMAT=COMMAND`` or ``TRACK,FORMAT=COMMAND``.
-
-    Raises:
-        UserError: the text names no program.
-    """
+    """The spec for ``COMMAND``, ``TRACK=COMMAND``, ``FORMAT=COMMAND`` or ``TRACK,FORMAT=COMMAND``."""
     before, equals, rest = text.partition("=")
     words = [word.strip() for word in before.split(",")]
     if not equals or not set(words) <= {*get_args(Track), *FORMATS}:
@@ -47,11 +43,7 @@ def is_command(spec: str) -> bool:
 
 
 def command_of(spec: str) -> tuple[Track, list[str]]:
-    """The track and the words of a command's spec.
-
-    Raises:
-        UserError: the spec is not a command.
-    """
+    """The track and the words of a command's spec."""
     before, bracket, text = spec.removeprefix(_OPENING).partition("]:")
     track, _, form = before.partition(",")
     try:

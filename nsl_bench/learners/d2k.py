@@ -56,16 +56,11 @@ def weighted_examples(
     """The weighted examples of a train split; one with an image predicted as background makes none.
 
     Args:
-        view: examples with labels.
         penalty: ``"network"``: ``floor(100 W) + 1`` with W the confidence; ``"constant"``: `constant`.
-        constant: the constant penalty.
         t_norm: how W comes from the confidences of the single images.
         examples: ``"sequences"``: a sequence is one example, with the facts, labels and images of all steps;
             ``"steps"``: each step is one, with the facts and images of its own and earlier steps. Without
             sequences there is no difference.
-
-    Raises:
-        TrackError: the view has no labels or no concepts.
     """
     space = view.concept_space
     known: npt.NDArray[np.bool_] = np.ones(len(view), np.bool_)
@@ -124,12 +119,7 @@ def learning_task(
     t_norm: TNorm = "goedel",
     examples: ExamplesOf = "sequences",
 ) -> LasTask:
-    """The learning task of a train split: its weighted examples, background knowledge and language bias.
-
-    Raises:
-        TrackError: the view has no labels or no concepts.
-        UserError: a syntax error in the background knowledge or the language bias.
-    """
+    """The learning task of a train split: its weighted examples, background knowledge and language bias."""
     from nsl_bench.logic.las import LasTask
 
     weighted = weighted_examples(view, penalty, constant, t_norm, examples)

@@ -122,11 +122,7 @@ def _untuned(spec: str) -> str:
 
 
 def entrant(spec: str) -> Entrant:
-    """Read the folder that a spec names.
-
-    Raises:
-        UserError: no such folder, a file is missing, or what is wrong in it.
-    """
+    """Read the folder that a spec names."""
     inner = _untuned(spec)
     folder = _folder(registry.learner_spec(inner).name.removeprefix(imported.ENVIRONMENT))
     for name in (MANIFEST, ADAPTER, REQUIREMENTS):
@@ -176,11 +172,7 @@ def _folder(name: str) -> Path:
 
 
 def _requirements(path: Path) -> tuple[str, ...]:
-    """The lines that install something, each with its version.
-
-    Raises:
-        UserError: a line leaves the version open.
-    """
+    """The lines that install something, each with its version."""
     try:
         text = path.read_text(encoding="utf-8").replace("\\\n", " ")
     except (OSError, ValueError) as error:
@@ -210,11 +202,7 @@ def _is_path(folder: Path, line: str) -> bool:
 
 
 def _contents(folder: Path) -> Iterator[list[str]]:
-    """What an installer sees of a folder: of each entry its path, kind, mode, and content or target.
-
-    Raises:
-        UserError: it is larger than a learner's folder may be, or cannot be read.
-    """
+    """What an installer sees of a folder: of each entry its path, kind, mode, and content or target."""
     count = size = 0
     waiting = [(folder, 0)]
     try:

@@ -44,9 +44,6 @@ class FeatureTests:
     Args:
         benchmark: the task.
         metadata: metadata of a split, whose values are those that tests know.
-
-    Raises:
-        UserError: rows of the task are steps of sequences.
     """
 
     def __init__(self, benchmark: Benchmark, metadata: Mapping[str, npt.NDArray[Any]]) -> None:
@@ -57,11 +54,7 @@ class FeatureTests:
         self._columns = self._found()
 
     def test(self, column: int, threshold: float, *, knowledge: bool = False) -> FeatureTest:
-        """ASP for "the feature is greater than the threshold".
-
-        Raises:
-            UserError: there is no such column, or no ASP says it exactly.
-        """
+        """ASP for "the feature is greater than the threshold"."""
         count = len(self._benchmark.knowledge_bodies()) if knowledge else len(self._columns)
         if not count:
             raise UserError(f"{self._benchmark.name} has no rules over knowledge features in ASP.")

@@ -28,11 +28,7 @@ _BATCH = 1 << 16
 
 
 def answered(folder: Path) -> Path:
-    """The file with predictions in a folder; the parquet file's name if there is none.
-
-    Raises:
-        InvalidOutput: there are several.
-    """
+    """The file with predictions in a folder; the parquet file's name if there is none."""
     result = [folder / name for name in ANSWERS if (folder / name).exists() or (folder / name).is_symlink()]
     if len(result) > 1:
         names = " and ".join(path.name for path in result)
@@ -48,8 +44,6 @@ def write_table(
     Args:
         stem: path without a suffix.
         columns: name to values, as pyarrow takes them.
-        form: the format.
-        slots: names of the slots.
         concepts: names of the concepts; empty in tracks without concepts.
     """
     import pyarrow as pa
@@ -116,10 +110,6 @@ def read_table(path: Path, scores: Sequence[str]) -> Any:
 
     Args:
         path: of the file, whose size has been checked.
-        scores: names of the columns with numbers.
-
-    Raises:
-        InvalidOutput: it is not such a file.
     """
     import pyarrow as pa
     import pyarrow.csv

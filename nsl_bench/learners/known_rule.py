@@ -100,17 +100,7 @@ def rule_as(
     concepts: Any = None,
     rows: Any = None,
 ) -> Any:
-    """A form of the true rule of a task.
-
-    Args:
-        form: ``"asp"``, ``"problog"``, or ``"labels"``.
-        examples: the task, and the metadata and steps of a view's examples.
-        concepts: of ``"labels"`` (`KnownRule.labels`).
-        rows: likewise.
-
-    Raises:
-        UserError: there is no such form, or the arguments are wrong.
-    """
+    """A form of the true rule of a task: ``"asp"``, ``"problog"``, or ``"labels"`` (`KnownRule.labels`)."""
     rule = _Rule(*examples)
     if form in ("asp", "problog"):
         return rule.asp() if form == "asp" else rule.problog()

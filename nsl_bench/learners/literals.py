@@ -72,11 +72,7 @@ class Literals:
     def values(
         self, concepts: npt.NDArray[np.int16], metadata: Mapping[str, npt.NDArray[Any]]
     ) -> npt.NDArray[np.bool_]:
-        """bool [n, literals] for concepts [n, slots].
-
-        Raises:
-            UserError: the background knowledge cannot be grounded for an example.
-        """
+        """bool [n, literals] for concepts [n, slots]."""
         from nsl_bench.logic.inference.crisp import derived
 
         slots = [concepts[:, slot] == concept for slot, concept in self._seen]
@@ -96,11 +92,7 @@ class Literals:
 
 
 def literals_of(benchmark: Benchmark) -> Literals:
-    """The literals of a task.
-
-    Raises:
-        UserError: its background knowledge or its inputs cannot be grounded.
-    """
+    """The literals of a task."""
     return _literals_of(_Task(benchmark))
 
 

@@ -288,8 +288,6 @@ def pretrain(perceiver: SlotPerceiver | StatePerceiver, few: LabelledImages, pas
     """Train a perceiver on labelled samples by cross-entropy.
 
     Args:
-        perceiver: of `perceiver_for`.
-        few: the samples.
         passes: over them; 0: as many as the perceiver's `pretraining` says.
     """
     import torch

@@ -25,11 +25,7 @@ _MOST_NUMBERS = 50_000_000
 
 
 def engine_of(spec: str) -> Engine:
-    """The inference engine of a name or spec, such as ``"exact:width=1e-4"``.
-
-    Raises:
-        UserError: an unknown engine or option.
-    """
+    """The inference engine of a name or spec, such as ``"exact:width=1e-4"``."""
     engine: Engine = registry.create("engine", spec)
     return engine
 
@@ -38,8 +34,6 @@ def query_of(benchmark: Benchmark, rules: Sequence[str], *, strict: bool = True,
     """The query for a hypothesis of a task.
 
     Args:
-        benchmark: the task.
-        rules: the hypothesis, in ASP.
         strict: whether rules that can give several answer sets are refused.
         steps: where rows are steps of sequences: the number of steps of the longest one. The image slots
             are then those of step 1, of step 2, and so on.
@@ -63,9 +57,6 @@ def seen_so_far(steps: npt.NDArray[np.integer[Any]], probabilities: npt.NDArray[
     Args:
         steps: place of each row in its sequence, [n].
         probabilities: [n, slots, concepts].
-
-    Raises:
-        UserError: they are too many.
     """
     n, slots, concepts = probabilities.shape
     longest = int(np.max(steps, initial=1))
@@ -83,9 +74,7 @@ def facts_so_far(
     """The facts of each row's meta-data and of the steps before it, and which step is asked.
 
     Args:
-        benchmark: the task.
         steps: place of each row in its sequence, [n].
-        facts: the facts of each row's meta-data.
     """
     result: list[tuple[str, ...]] = []
     past: tuple[str, ...] = ()

@@ -50,11 +50,7 @@ class SemanticLoss(HasOptions):
     seed: int = option(0, "seed of weights and of the order of examples")
 
     def fit(self, train: View) -> SemanticLoss:
-        """Train the network on the labels.
-
-        Raises:
-            NotApplicable: the rule's truth table is too large.
-        """
+        """Train the network on the labels."""
         import torch
 
         images = thumbnails(train)

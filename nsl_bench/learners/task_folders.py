@@ -71,13 +71,8 @@ def write(
     """Write a learner's folder.
 
     Args:
-        folder: made if it is not there.
-        train: examples with labels.
-        test: examples without.
-        validation: examples with labels, for early stopping and tuning.
         images: write images where the track has them.
         about: further values for ``task.json``.
-        form: format of the examples.
     """
     folder.mkdir(parents=True, exist_ok=True)
     space = train.label_space
@@ -213,11 +208,7 @@ class Answers:
 
 
 def read_predictions(path: Path, n: int, label_names: Sequence[str]) -> Answers:
-    """Read the predictions for the test examples ``test-0`` to ``test-(n-1)``, from parquet, CSV or JSON.
-
-    Raises:
-        InvalidOutput: one sentence on what is wrong, with counts.
-    """
+    """Read the predictions for the test examples ``test-0`` to ``test-(n-1)``, from parquet, CSV or JSON."""
     import pyarrow as pa
     import pyarrow.parquet
 
@@ -330,11 +321,7 @@ def _probabilities(
 
 
 def read_rules(path: Path) -> list[str] | None:
-    """The rules of a ``hypothesis.lp``; None if there is no such file.
-
-    Raises:
-        InvalidOutput: it is too long, or no text.
-    """
+    """The rules of a ``hypothesis.lp``; None if there is no such file."""
     from nsl_bench.core.errors import UserError
     from nsl_bench.logic.asp.text import read_text
     from nsl_bench.logic.guarded.rules import one_by_one

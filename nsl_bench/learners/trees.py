@@ -58,7 +58,6 @@ def tree_rules(
         tree: a `DecisionTreeClassifier`.
         feature_names: one for each column of its inputs.
         classes: the names of its classes, in its order.
-        fidelity: of a surrogate.
 
     Returns:
         A hypothesis in the language ``"tree"``. A tree of one leaf is a rule without tests, which counts
@@ -91,9 +90,6 @@ def tree_as_asp(tree: Any, train: View, *, knowledge: bool = False) -> list[str]
         tree: a `DecisionTreeClassifier` on the view's `features`; its classes are numbers of labels.
         train: the view that it was fitted to.
         knowledge: it was fitted to `knowledge_features`.
-
-    Raises:
-        UserError: a test of the tree cannot be written as ASP (`View.feature_test`).
     """
     nodes = tree.tree_
     left, right = nodes.children_left.tolist(), nodes.children_right.tolist()
@@ -119,8 +115,6 @@ def surrogate(
     Args:
         inputs: float32 [n, features].
         predicted: int [n], the learner's labels for them.
-        feature_names: names of the features.
-        label_names: names of the labels.
     """
     from sklearn.tree import DecisionTreeClassifier
 

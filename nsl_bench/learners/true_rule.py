@@ -43,11 +43,7 @@ class TrueRule(HasOptions):
             registry.create("engine", self.engine)
 
     def fit(self, train: View) -> TrueRule:
-        """Look the rule up.
-
-        Raises:
-            NotApplicable: the task has no true rule, or one of its own for each train split.
-        """
+        """Look the rule up."""
         self._rules = (_task(train).true_rule,)
         return self
 

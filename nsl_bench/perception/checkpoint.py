@@ -35,9 +35,7 @@ class Checkpoint:
         """Save the state after an epoch.
 
         Args:
-            epoch: number of epochs done.
             parts: modules and optimisers by name; each has a `state_dict`.
-            order: the random generator that orders the images.
         """
         if self.path is None:
             return

@@ -79,14 +79,7 @@ class ImageClassifier(Network):
     def _finish(
         self, design: Design, concepts: Sequence[str], settings: training.Settings, **numbers: float
     ) -> None:
-        """Note what a training that has ended was: the sizes, the concepts and how it was done.
-
-        Args:
-            design: the sizes of the module.
-            concepts: what its outputs stand for.
-            settings: of the training.
-            numbers: what else was decided, e.g. the number of images.
-        """
+        """Note what a training that has ended was: the sizes, the concepts and how it was done."""
         self.architecture, self.concepts, self.device = design, tuple(concepts), settings.device
         self.details["training"] = {**numbers, **settings.describe()}
 
@@ -204,11 +197,7 @@ class PresetClassifier(ImageClassifier):
 
 
 def blank(design: Design) -> Any:
-    """Build a network's torch module on torch's meta device, without weights, and check it on one image.
-
-    Raises:
-        UserError: a network of these sizes is not possible.
-    """
+    """Build a network's torch module on torch's meta device, without weights, and check it on one image."""
     import torch
 
     with _fitting(design), torch.device("meta"):
@@ -218,11 +207,7 @@ def blank(design: Design) -> Any:
 
 
 def _look(module: Any, design: Design, device: str) -> None:
-    """Have a module on a device see an image.
-
-    Raises:
-        UserError: its sizes do not fit.
-    """
+    """Have a module on a device see an image."""
     import torch
 
     with _fitting(design), torch.no_grad():

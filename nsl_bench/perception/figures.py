@@ -58,11 +58,7 @@ def histogram(confidence: npt.NDArray[np.floating]) -> tuple[float, ...]:
 
 
 def sample(source: ImageSource, part: PoolPart, limit: int) -> npt.NDArray[np.int64]:
-    """int64 [m]: indices of at most `limit` images, spread evenly over a part of the pool.
-
-    Raises:
-        UserError: the part is empty.
-    """
+    """int64 [m]: indices of at most `limit` images, spread evenly over a part of the pool."""
     n = len(source.labels(part))
     if n == 0:
         raise UserError(
@@ -84,12 +80,7 @@ def figures(
     """Measure a trained network on a source's held-out images. Predictions are cached.
 
     Args:
-        network: the trained network.
-        source: the image source.
-        shift: shift of the images; None for standard images.
-        part: part of the pool.
         limit: maximum number of images, spread evenly over the part.
-        workers: number of rendering processes.
     """
     rows = sample(source, part, limit)
     probabilities, _ = predict(network, source, part, shift, rows, workers=workers)

@@ -281,11 +281,7 @@ def check_header(header: Any) -> None:
 
 
 def header_of(path: Path) -> dict[str, Any]:
-    """The header of a weights file.
-
-    Raises:
-        UserError: the file does not exist, is damaged, or is not a weights file.
-    """
+    """The header of a weights file."""
     return _read(path)[0]
 
 

@@ -51,12 +51,7 @@ def predict(
     """Predict the concepts of images of a pool.
 
     Args:
-        network: the trained network.
-        source: the image source.
-        part: part of the pool.
-        shift: shift of the images; None for standard images.
         indices: int64 [m], indices of the images.
-        workers: number of rendering processes. The result does not depend on it.
 
     Returns:
         Concept probabilities, float32 [m, concepts], and digests of the images, uint8 [m, 16].
@@ -120,17 +115,8 @@ def _rows(
     """Rows of cached tables; those that one of them lacks are made for all.
 
     Args:
-        tables: the tables by their files.
         wanted: int64 [m], images, ascending.
         look: gives the rows of some images for each table.
-        render: renders images in chunks.
-        workers: rendering processes.
-
-    Returns:
-        For each table, the rows of the images.
-
-    Raises:
-        UserError: files in the cache vanish while they are used.
     """
 
     def read() -> list[tuple[npt.NDArray[np.int64], npt.NDArray[Any]]]:
@@ -166,7 +152,6 @@ def _in_turns(
     Processes that need the same images begin with different blocks, and read what the others have done.
 
     Args:
-        path: the table.
         missing: reads which images it lacks, ascending.
         workers: rendering processes of this one; with several, everything is one block.
     """
@@ -198,11 +183,7 @@ def _renderings(split: Split, shift: Shift | None) -> Iterator[tuple[npt.NDArray
 
 
 def _probabilities(network: Network, images: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
-    """float32 [m, concepts]: what a network says about images.
-
-    Raises:
-        UserError: it says what are no finite numbers.
-    """
+    """float32 [m, concepts]: what a network says about images."""
     result = network.predict_proba(images)
     if not np.isfinite(result).all():
         raise UserError(f"The network {network.name} returned NaN or infinite probabilities; train it again.")

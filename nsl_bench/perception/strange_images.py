@@ -3,6 +3,8 @@
 They are made in the same way for every source and are not a shift of any task, so what is chosen on them
 never uses the shifts that a task measures.
 
+Images are uint8 [m, height, width, channels].
+
 * `halved`: the upper half of one image over the lower half of another. No network is trained on these. A
   network's confidence is scaled on its validation images, unchanged and halved.
 * `fields`, `recoloured`, `shuffled` (`KINDS`): EDL-GEN trains against some of them on colour images.
@@ -24,9 +26,7 @@ def halved(
     """Join the upper half of each image with the lower half of an image of another concept.
 
     Args:
-        images: uint8 [m, height, width, channels], at the network's input size.
         labels: int16 [m], the concept of each image; at least two different ones.
-        rng: selects the other images.
     """
     result = images.copy()
     middle = images.shape[1] // 2
@@ -37,12 +37,7 @@ def halved(
 
 
 def fields(images: npt.NDArray[np.uint8], rng: np.random.Generator) -> npt.NDArray[np.uint8]:
-    """Replace each image by random colours: one for the whole image, or 2 x 2 to 16 x 16 that blend.
-
-    Args:
-        images: uint8 [m, height, width, channels]; only the shape matters.
-        rng: selects the numbers of colours, and the colours.
-    """
+    """Replace each image by random colours: one for the whole image, or 2 x 2 to 16 x 16 that blend."""
     height, width, channels = images.shape[1:]
     result = np.empty_like(images)
     for k, cells in enumerate(rng.choice(_CELLS, len(images)).tolist()):
@@ -57,10 +52,6 @@ def recoloured(images: npt.NDArray[np.uint8], rng: np.random.Generator) -> npt.N
 
     Colours between the corners blend. Inverted, darker and grey images and images with exchanged channels are
     all among these.
-
-    Args:
-        images: uint8 [m, height, width, channels].
-        rng: selects the colours.
     """
     count, channels = len(images), images.shape[3]
     levels = images.astype(np.float32) / 255
@@ -76,12 +67,7 @@ def recoloured(images: npt.NDArray[np.uint8], rng: np.random.Generator) -> npt.N
 
 
 def shuffled(images: npt.NDArray[np.uint8], rng: np.random.Generator) -> npt.NDArray[np.uint8]:
-    """Exchange the four quarters of each image at random, so that none stays where it was.
-
-    Args:
-        images: uint8 [m, height, width, channels].
-        rng: selects the places.
-    """
+    """Exchange the four quarters of each image at random, so that none stays where it was."""
     height, width = (side // 2 for side in images.shape[1:3])
     places = [(slice(y, y + height), slice(x, x + width)) for y in (0, height) for x in (0, width)]
     result = images.copy()
@@ -104,13 +90,7 @@ KINDS: Mapping[str, Callable[[npt.NDArray[np.uint8], np.random.Generator], npt.N
 def made_strange(
     images: npt.NDArray[np.uint8], kinds: Sequence[str], rng: np.random.Generator
 ) -> npt.NDArray[np.uint8]:
-    """Make each image strange in one of several ways, each as likely as another.
-
-    Args:
-        images: uint8 [m, height, width, channels].
-        kinds: names of `KINDS`.
-        rng: selects the ways, and makes the images.
-    """
+    """Make each image strange in one of several ways, each as likely as another."""
     result = np.empty_like(images)
     chosen = rng.integers(0, len(kinds), len(images))
     for k, kind in enumerate(kinds):

@@ -105,11 +105,6 @@ def trained(
     Args:
         spec: e.g. ``"softmax"`` or ``"softmax:epochs=3"``. ``"softmax:weights=FILE"`` loads a file written by
             ``nsl-bench train --out FILE``, whatever its train images were.
-        benchmark: the task whose concepts the network must know.
-        source: the image source to train on.
-        seed: random seed of the training.
-        device: device for the training.
-        progress: show a bar while training if standard error is a terminal.
     """
     concepts = benchmark.concept_space.concepts
     asked = spec if isinstance(spec, Spec) else Spec.parse(spec)
@@ -193,17 +188,10 @@ def train_network(
 
     Args:
         network: a network, which is trained in place, or a spec.
-        benchmark: the task.
-        source: the image source.
         images_per_concept: maximum number of train images per concept, for a spec only; the network's own
             option if None.
         epochs: passes over the train images, for a spec only; the network's own option if None.
         seed: random seed, for a spec only.
-        device: device for the training.
-        progress: show a bar on standard error if it is a terminal.
-
-    Raises:
-        UserError: the network cannot be trained on these images.
     """
     if isinstance(network, str):
         asked = Spec.parse(network)
@@ -290,15 +278,8 @@ def accuracy(
     """The share of held-out images whose concept the network predicts correctly, 0..1.
 
     Args:
-        network: the trained network.
-        source: the image source.
-        shift: shift of the images; None for standard images.
-        part: part of the pool.
         limit: maximum number of images, spread evenly over the part.
         seen: called with the number of images after each batch.
-
-    Raises:
-        UserError: the part is empty.
     """
     labels, rows, right = source.labels(part), sample(source, part, limit), 0
     for some in chunks(rows, _AT_A_TIME):

@@ -100,11 +100,7 @@ def statistics(images: npt.NDArray[np.uint8]) -> tuple[npt.NDArray[np.float32], 
 
 
 def pick_device(name: str) -> Any:
-    """The torch device for a name; ``"auto"`` is CUDA if it is available, else the CPU.
-
-    Raises:
-        UserError: torch cannot use that device here.
-    """
+    """The torch device for a name; ``"auto"`` is CUDA if it is available, else the CPU."""
     import torch
 
     if name == "auto":
@@ -136,8 +132,6 @@ def epochs(
         parts: all modules and optimisers that `step` changes, by name.
         step: called for each batch with its rows, int64 [m], and the finished share of the training, 0..1.
         order: random generator that orders the images.
-        images: uint8 [n, height, width, channels].
-        settings: training settings.
         checkpoint: file for the state between epochs; None to save none.
     """
     from tqdm import tqdm
@@ -172,12 +166,10 @@ def train(
     """Train a module; returns it in evaluation mode, on the CPU.
 
     Args:
-        build: builds the module.
         images: uint8 [n, height, width, channels].
         labels: int64 [n], the concept of each image.
         mean: float32 [channels], subtracted from the images.
         deviation: float32 [channels], divides the images.
-        settings: training settings.
         checkpoint: file for the state between epochs; None to save none.
     """
     import torch
@@ -248,11 +240,7 @@ def seeded(device: Any, seed: int) -> Iterator[None]:
 
 
 def finished(module: Any) -> Any:
-    """Make a module ready to save: on the CPU, in evaluation mode, weights rounded to half precision.
-
-    Raises:
-        UserError: some weights are not finite.
-    """
+    """Make a module ready to save: on the CPU, in evaluation mode, weights rounded to half precision."""
     import torch
 
     module = module.to("cpu", memory_format=torch.contiguous_format).eval()

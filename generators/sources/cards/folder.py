@@ -110,11 +110,7 @@ class DeckFolder(CardPool):
         return self.hash_of({**super()._options(), "decks": standard, "files": self._pixels(standard)})
 
     def check_images(self, *, progress: bool = False) -> None:
-        """Read every card of every deck.
-
-        Raises:
-            UserError: a picture was removed or is damaged.
-        """
+        """Read every card of every deck."""
         assert self._files_hash
 
 
@@ -160,11 +156,7 @@ def card_of(name: str) -> str | None:
 
 
 def _cards_of(deck: Path) -> dict[str, Path]:
-    """The file of each card of a deck, which is complete.
-
-    Raises:
-        UserError: a card is missing, or has two files.
-    """
+    """The file of each card of a deck, which is complete."""
     found = sorted(p for p in deck.iterdir() if not hidden(p.name) and not p.is_dir())
     cards = {p.stem: p for p in found if p.suffix == ".png" and p.stem in CARDS}
     strangers = []

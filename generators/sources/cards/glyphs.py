@@ -91,13 +91,8 @@ def index(
     """A rank's index.
 
     Args:
-        rank: ``a``, ``2``, ..., ``10``, ``j``, ``q``, ``k``.
-        x: middle.
-        y: middle.
         height: of the lines' grid.
         pen: width of the line, as a share of the height.
-        narrow: width, times this.
-        serifs: whether the strokes end in serifs.
         turn: degrees, clockwise.
     """
     lines, width = _LINES[rank]

@@ -115,7 +115,6 @@ class Canvas:
         Args:
             pixels: (width, height) of the finished picture.
             units: (width, height) in the units that shapes are given in.
-            colour: of the ground.
         """
         self.width, self.height = units
         self._scale = np.array([pixels[0] * _FINE * _SUB / units[0], pixels[1] * _FINE * _SUB / units[1]])

@@ -55,8 +55,6 @@ def _sample(sprite: Array, c: Array, y: int, width: int, near: Array, between: A
     Args:
         sprite: int32 [m, n], packed.
         c: int64 [6], affine coefficients in 2**-16, from the box to the sprite.
-        y: the row.
-        width: of the box.
         near: int32 [4, width]; between: int32 [2, width]; bands: int32 [4, width]: buffers.
 
     Returns:

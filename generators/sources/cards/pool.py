@@ -79,12 +79,7 @@ class CardPool(ImageSource):
     def render(
         self, part: PoolPart, indices: npt.NDArray[np.int64], variant: str = "standard"
     ) -> npt.NDArray[np.uint8]:
-        """uint8 [m, height, width, 3]; ``"standard"`` means the standard deck whatever its name.
-
-        Raises:
-            UserError: an unknown variant.
-            IndexError: an index outside the part.
-        """
+        """uint8 [m, height, width, 3]; ``"standard"`` means the standard deck whatever its name."""
         if variant == "standard" and variant not in self.variants:
             variant = self.variants[0]
         self.check_variant(variant)

@@ -79,10 +79,7 @@ def lay(
 
     Args:
         picture: uint8 [height, width, 3].
-        sprite: the card.
-        place: where, and how it is turned.
         tones: uint8 [256], new value of each grey level of the face.
-        shadow: whether it casts one.
     """
     from . import kernels
 
@@ -110,8 +107,6 @@ def strewn_table(
     Args:
         picture: uint8 [height, width, 3], overwritten.
         deal: gives the sprite of card 0..n_cards - 1.
-        n_cards: how many different cards there are to strew.
-        key: non-negative integers.
     """
     height, width, _ = picture.shape
     picture[:] = _plain_table(*key, 1)

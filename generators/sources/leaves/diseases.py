@@ -89,12 +89,9 @@ class Canvas:
         """Spots of rings, the outer ones first.
 
         Args:
-            places: their middles.
             radii: the least and the greatest, as a share of the size.
             rings: how large, as a share of the radius; colour; how soft, in hundredths of the size; how
                 strong.
-            long: stretched along the leaf.
-            ragged: how uneven the edge is.
         """
         sizes = [self.dice.between(*radii) for _ in places]
         for share, colour, softness, strength in rings:

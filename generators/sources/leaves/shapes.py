@@ -68,13 +68,9 @@ def _blade(
     """A blade along a midrib.
 
     Args:
-        dice: chance.
         width: half its width, as a share of its length.
-        widest: where it is widest, from the base.
         blunt: exponent of its ends; less is blunter.
-        teeth: on each side.
         depth: of the teeth, as a share of the width.
-        veins: on each side.
         slant: how far a vein runs towards the tip while it runs to the edge.
     """
     width *= dice.between(0.88, 1.12)
@@ -112,11 +108,7 @@ def _palm(
     """A blade with lobes around the end of its stalk.
 
     Args:
-        dice: chance.
-        lobes: how many.
         notch: how deep the bays between them are, 0 to 1.
-        teeth: around the whole edge.
-        depth: of the teeth.
         spread: half the angle that the lobes fill, radians.
     """
     angle = np.linspace(-np.pi, np.pi, 3 * _STEPS)

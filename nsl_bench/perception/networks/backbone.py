@@ -157,11 +157,7 @@ class Backbone(PresetClassifier):
 
 
 def load_start(model: str, weights: str) -> dict[str, Any]:
-    """The initial tensors of a torchvision model, by name; empty for ``"none"``.
-
-    Raises:
-        UserError: the file does not exist, or ImageNet's weights cannot be loaded on this machine.
-    """
+    """The initial tensors of a torchvision model, by name; empty for ``"none"``."""
     from torchvision.models import get_model
 
     if weights == "none":
@@ -182,11 +178,7 @@ def load_start(model: str, weights: str) -> dict[str, Any]:
 
 
 def read_tensors(path: Path) -> dict[str, Any]:
-    """The tensors of a safetensors file, by name.
-
-    Raises:
-        UserError: the file does not exist, is not a safetensors file, or has numbers that are not finite.
-    """
+    """The tensors of a safetensors file, by name."""
     from safetensors import SafetensorError
     from safetensors.torch import load_file
 
@@ -215,14 +207,9 @@ def take(
     """Load initial tensors into a module.
 
     Args:
-        module: the module.
         start: the tensors by name; if empty, nothing changes.
-        path: their file, for messages.
         new: prefixes of names of layers that are not loaded.
         free: prefixes of names of layers that are not loaded if they are missing or have another shape.
-
-    Raises:
-        UserError: the tensors belong to another architecture.
     """
     if not start:
         return

@@ -30,9 +30,6 @@ class Shape:
         height, width, channels: shape of the generated images.
         latent: length of a code.
         filters: filters of the decoder's first layer; the second layer has half as many.
-
-    Raises:
-        UserError: the images are too small for the layers.
     """
 
     height: int

@@ -37,14 +37,7 @@ class MetaNetwork(Network):
         labels: npt.NDArray[np.int16],
         concepts: tuple[str, ...],
     ) -> Self:
-        """Combine trained networks into this one; returns itself.
-
-        Args:
-            parts: the networks of `members()`, trained.
-            render: renders train images by row.
-            labels: int16 [n], the concept of each image.
-            concepts: names of all concepts.
-        """
+        """Combine trained networks into this one; returns itself."""
         self.parts, self.concepts = tuple(parts), tuple(concepts)
         self.details["parts"] = [part.fingerprint() for part in parts]
         return self
@@ -102,11 +95,7 @@ class MetaNetwork(Network):
         self.parts = tuple(parts)
 
     def trained_parts(self) -> tuple[Network, ...]:
-        """The trained networks.
-
-        Raises:
-            UserError: they are not trained yet.
-        """
+        """The trained networks."""
         if not self.parts:
             raise UserError(f"The network {self.name} is not trained; call fit, or load weights.")
         return self.parts

@@ -62,11 +62,7 @@ class SASR(PresetClassifier):
         return {**super().options, "published": published}
 
     def design(self, shape: tuple[int, int, int], outputs: int, segments: int = 2) -> SceneSizes:
-        """The sizes of the network for images of a shape.
-
-        Raises:
-            UserError: the images are grey.
-        """
+        """The sizes of the network for images of a shape."""
         if shape[2] != 3:
             raise UserError(f"sasr: images must be in colour (3 channels); got {shape[2]} channel(s).")
         height, width = (min(64, n) for n in shape[:2]) if self.quick else (224, 224)

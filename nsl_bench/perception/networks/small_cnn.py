@@ -40,11 +40,7 @@ class Architecture:
     outputs: int
 
     def build(self) -> Any:
-        """Build a torch module that maps float images [m, channels, height, width] to logits [m, outputs].
-
-        Raises:
-            UserError: the images are too small for the layers.
-        """
+        """Build a torch module that maps float images [m, channels, height, width] to logits [m, outputs]."""
         from torch import nn
 
         height, width = (self._left(side) for side in (self.height, self.width))

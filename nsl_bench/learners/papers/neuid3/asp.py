@@ -29,10 +29,7 @@ def tables(root: Node, data: Data, concepts: npt.NDArray[np.integer[Any]], n: in
     """What the neural tests of a tree say of each pair of concepts, by the test's ``id``.
 
     Args:
-        root: the tree.
-        data: examples with images.
         concepts: int [examples, slots], what the images show (BLANK: nothing).
-        n: number of concepts.
     """
     return {
         id(node.question): _table(node.question, data, concepts, n)
@@ -71,7 +68,6 @@ def program(roots: Mapping[str, Node], named: Mapping[int, Table], view: View) -
     Args:
         roots: trees by the atom that they derive.
         named: `tables` of all neural tests.
-        view: gives the facts about images.
     """
     names: dict[int, str] = {}
     rules: list[str] = []

@@ -97,11 +97,7 @@ class NeuID3(HasOptions):
             self.version = f"{self.version}+{cache.content_key(*files)}"
 
     def fit(self, train: View, validation: View | None = None) -> NeuID3:
-        """Grow the trees.
-
-        Raises:
-            UserError: tests that the task does not have, or a file of tests that does not fit it.
-        """
+        """Grow the trees."""
         started = time.monotonic()
         deadline = None if train.time_limit is None else started + _SHARE * train.time_limit
         limits = replace(self.limits, deadline=deadline)
@@ -197,7 +193,6 @@ class NeuID3(HasOptions):
         """The trees as ASP rules.
 
         Args:
-            view: of the task; gives facts and concepts.
             data: examples whose images name what networks see (`read`).
             concepts: int [n, slots], the concepts that they show.
         """
@@ -226,11 +221,7 @@ class NeuID3(HasOptions):
 
 
 def _check_channels(ready: list[Question], data: Data) -> None:
-    """Refuse trained tests of images with another number of channels.
-
-    Raises:
-        NotApplicable: there are such tests.
-    """
+    """Refuse trained tests of images with another number of channels."""
     for one in ready:
         if isinstance(one, Trained) and one.networks.channels != data.images.shape[2]:
             raise NotApplicable(

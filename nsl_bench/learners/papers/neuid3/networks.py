@@ -208,7 +208,6 @@ class Networks:
         Args:
             examples: train and validation examples.
             at: those at the node.
-            how: epochs, learning rate and size of minibatches.
             seed: of the order of examples.
         """
         import torch

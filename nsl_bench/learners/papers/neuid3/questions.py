@@ -158,12 +158,7 @@ def read(view: View, facts: bool) -> Data:
     """The examples of a view.
 
     Args:
-        view: the examples.
         facts: whether questions are asked of a perceiver's probabilities, not of images.
-
-    Raises:
-        NotApplicable: images of different shapes.
-        TrackError: the view has neither.
     """
     import torch
 

@@ -24,11 +24,7 @@ _CHANNELS = (1, 3)
 
 
 def save_tests(path: Path, roots: Sequence[Node], slots: Sequence[str]) -> None:
-    """Write the neural tests of trees; of several with one name that nearest to the root.
-
-    Raises:
-        UserError: no neural tests, or the file cannot be written.
-    """
+    """Write the neural tests of trees; of several with one name that nearest to the root."""
     from safetensors.torch import save
 
     found: dict[str, Trained] = {}
@@ -63,11 +59,7 @@ def save_tests(path: Path, roots: Sequence[Node], slots: Sequence[str]) -> None:
 
 
 def load_tests(path: Path, slots: Sequence[str]) -> list[Question]:
-    """Read trained tests for a task with these slots.
-
-    Raises:
-        UserError: a missing or damaged file, or slots that the task lacks.
-    """
+    """Read trained tests for a task with these slots."""
     from safetensors import SafetensorError, safe_open
 
     if not path.is_file():
@@ -117,11 +109,7 @@ def _test(kept: dict[str, Any], slots: Sequence[str]) -> tuple[NeuralTest, int]:
 
 
 def _networks(test: NeuralTest, channels: int, file: Any) -> Networks:
-    """The networks of a test with the weights of a file.
-
-    Raises:
-        ValueError: weights of the wrong shape or kind, or that are not finite.
-    """
+    """The networks of a test with the weights of a file."""
     import torch
 
     networks = Networks([test], channels)

@@ -80,12 +80,7 @@ def rules_of(root: Node, label: str) -> list[str]:
 
 
 def draw(roots: dict[str, Node], path: FilePath) -> None:
-    """Draw trees, one below the other.
-
-    Args:
-        roots: trees by the label that they find.
-        path: file of the picture.
-    """
+    """Draw trees by the label that they find, one below the other, into a file."""
     from matplotlib.figure import Figure
 
     leaves = max(sum(1 for _ in branches(root)) for root in roots.values())

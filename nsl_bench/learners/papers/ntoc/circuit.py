@@ -24,14 +24,7 @@ _PSEUDOCOUNT = 0.1
 
 
 def literals(probabilities: Any) -> Any:
-    """Log-probability of each value of a symbol: ``p_c * prod over i != c of (1 - p_i)``.
-
-    Args:
-        probabilities: tensor [..., values].
-
-    Returns:
-        Tensor [..., values].
-    """
+    """Log-probability of each value of a symbol, [..., values]: ``p_c * prod over i != c of (1 - p_i)``."""
     p = probabilities.clamp(CLIP, 1 - CLIP)
     no = (-p).log1p()
     return p.log() + no.sum(dim=-1, keepdim=True) - no
@@ -117,11 +110,7 @@ class TableCircuit:
         return cls._normalised(theta.sum(dim=3, keepdim=True) * theta.sum(dim=2, keepdim=True))
 
     def worlds_of(self, symbols: list[Any]) -> Any:
-        """Tensor [n, worlds]: log-probability of each world.
-
-        Args:
-            symbols: for each symbol, `literals` [n, values].
-        """
+        """Tensor [n, worlds]: log-probability of each world, from `literals` [n, values] of each symbol."""
         result = symbols[0]
         for one in symbols[1:]:
             result = (result[:, :, None] + one[:, None, :]).flatten(1)
@@ -135,7 +124,6 @@ class TableCircuit:
             came: tensor [n, memory], `literals` of the memory that comes in.
             answer: int64 tensor [n].
             went: tensor [n, memory], `literals` of the memory that goes out.
-            flow: whether to compute the flow.
         """
         import torch
 
@@ -202,14 +190,11 @@ class TableCircuit:
         return answer, memory
 
     def run(self, worlds: Any, first: Any) -> Any:
-        """The answers of whole sequences, the memory passed on.
+        """The answers of whole sequences, tensor [n, steps, answers], the memory passed on.
 
         Args:
             worlds: tensor [n, steps, worlds].
             first: tensor [n, memory], distribution of the memory before the first step.
-
-        Returns:
-            Tensor [n, steps, answers].
         """
         import torch
 

@@ -118,12 +118,7 @@ class NTOC(HasOptions):
         self.track: Track = "few_labels" if self.perceiver == "own" else "pretrained"
 
     def fit(self, train: View) -> NTOC:
-        """Pre-train the perceiver, then train it with the circuit.
-
-        Raises:
-            UserError: sequences of different lengths.
-            NotApplicable: a table that is too large, or symbols that a given perceiver does not see.
-        """
+        """Pre-train the perceiver, then train it with the circuit."""
         import torch
 
         sequences = self._sequences(train)

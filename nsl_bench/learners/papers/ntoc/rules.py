@@ -23,7 +23,6 @@ def program(theta: npt.NDArray[np.float64], values: tuple[int, ...], view: View)
     Args:
         theta: float64 [worlds, memory in, answers, memory out], `TableCircuit.theta`.
         values: number of values of each symbol.
-        view: of the task; names the symbols, the first memory and the labels.
     """
     rules = list(_entries(theta, values))
     sequential = view.sequential

@@ -259,11 +259,7 @@ def too_costly(loss: float, now: float, most: int, before: int, after: int, limi
     """The termination rule ``I(g_t-1, g_t) > limit * I(g_0, g_t)``.
 
     Args:
-        loss: before the iteration.
-        now: loss after it.
         most: model count of the tautology.
-        before: model count before the iteration.
-        after: model count after it.
         limit: the paper's d.
     """
     return before > after and (now - loss) * (most - after) > limit * now * (before - after)
@@ -287,7 +283,6 @@ def facts_of(worlds: Any, came: Any, answer: Any, went: Any) -> Facts:
     Args:
         worlds: tensor [n, worlds], of `TableCircuit.worlds_of`.
         came: tensor [n, memory], `literals` of the memory that comes in.
-        answer: int64 tensor [n].
         went: tensor [n, memory], `literals` of the memory that goes out.
     """
     shown, entered, left = (
