@@ -56,6 +56,37 @@ class Rules(Open):
 
 
 @dataclass(frozen=True)
+class Trial(Open):
+    """A setting that was tried on validation examples.
+
+    Attributes:
+        options: that differ from the learner's own.
+        accuracy, brier_score: on validation examples; None of a trial that failed.
+        seconds: that it took.
+    """
+
+    options: _Said
+    accuracy: Annotated[float, Is("between 0 and 1", least=0, most=1)] | None = None
+    brier_score: Annotated[float, Is("between 0 and 2", least=0, most=2)] | None = None
+    seconds: _Seconds | None = None
+
+
+@dataclass(frozen=True)
+class Tuning(Open):
+    """How a learner was tuned, reported by the submitter.
+
+    Attributes:
+        metric: by which a setting was chosen.
+        chosen: the options that were chosen; empty if the learner kept its own.
+        tried: the trials.
+    """
+
+    metric: Annotated[str, Is("a string of at most 40 characters", longest=40)] = "accuracy"
+    chosen: _Said = field(default_factory=dict)
+    tried: tuple[Trial, ...] = ()
+
+
+@dataclass(frozen=True)
 class Run(Open):
     """A run of a submission: one line of ``runs.jsonl.zst``.
 
@@ -69,6 +100,7 @@ class Run(Open):
         versions, environment: reported by the submitter.
         started: start time, ISO 8601.
         status: how the run ended; a failed run needs no predictions and counts as the majority class.
+        tuning: how the learner was tuned; None if it was not.
     """
 
     run: Annotated[str, Is("8 to 64 hexadecimal digits", test=_RUN.fullmatch)]
@@ -81,6 +113,7 @@ class Run(Open):
     environment: _Said = field(default_factory=dict)
     started: Annotated[str, Is("a string of at most 40 characters", longest=40)] = ""
     status: Status = "ok"
+    tuning: Tuning | None = None
 
     @property
     def id(self) -> str:

@@ -352,7 +352,17 @@ def _run(record: Record, handed_out: Mapping[str, str] | None) -> dict[str, Any]
         "environment": dict(record.environment),
         "started": record.started,
         "status": record.status,
+        **({"tuning": _rounded(record.tuning)} if record.tuning else {}),
     }
+
+
+def _rounded(told: Any) -> Any:
+    """What a tuned learner told, its numbers with four digits behind the point."""
+    if isinstance(told, Mapping):
+        return {name: _rounded(value) for name, value in told.items()}
+    if isinstance(told, list | tuple):
+        return [_rounded(value) for value in told]
+    return round(told, 4) if isinstance(told, float) else told
 
 
 def _stored_rows(store: Store, record: Record) -> Iterable[dict[str, Any]]:

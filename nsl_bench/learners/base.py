@@ -35,6 +35,16 @@ _LONGEST_RULES = 1 << 22
 _MOST_ATOMS = 10**9
 _GREATEST_SCORE = 10**15
 _GREATEST_PENALTY = (1 << 31) - 1
+_MOST_TRIALS = 1000
+_TUNING: tuple[tuple[str, type, float], ...] = (
+    ("trials", numbers.Integral, _MOST_ATOMS),
+    ("failed", numbers.Integral, _MOST_ATOMS),
+    ("validation_accuracy", numbers.Real, 1),
+    ("accuracy", numbers.Real, 1),
+    ("brier_score", numbers.Real, 2),
+    ("seconds", numbers.Real, _MOST_ATOMS),
+)
+"""Numbers of a tuned learner and of its trials, each with its kind and its greatest value."""
 
 _SIZES = ("slots", "labels")
 """What can change between the members of a family of tasks, and may be fixed in a learner."""
@@ -115,17 +125,25 @@ def tuning_of(learner: Any) -> dict[str, Any]:
     told = getattr(learner, "tuning_", None)
     if not isinstance(told, Mapping):
         return {}
-    chosen = told.get("chosen")
+    result = _told(told, f"{_name(learner)}.tuning_")
+    tried = told.get("tried")
+    if isinstance(tried, list | tuple):
+        trials = [trial for trial in tried[:_MOST_TRIALS] if isinstance(trial, Mapping)]
+        result["tried"] = [_told(trial, f"{_name(learner)}.tuning_: tried") for trial in trials]
+    return result
+
+
+def _told(told: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """What a tuned learner tells of its trials or of one of them, as plain values."""
     result: dict[str, Any] = {}
-    if isinstance(chosen, Mapping):
-        result["chosen"] = {str(key)[:100]: str(value)[:100] for key, value in chosen.items()}
-    for name, kind, most in (
-        ("trials", numbers.Integral, _MOST_ATOMS),
-        ("failed", numbers.Integral, _MOST_ATOMS),
-        ("validation_accuracy", numbers.Real, 1),
-    ):
+    for name in ("chosen", "options"):
+        if isinstance(told.get(name), Mapping):
+            result[name] = {str(key)[:100]: str(value)[:100] for key, value in told[name].items()}
+    if told.get("metric") is not None:
+        result["metric"] = str(told["metric"])[:100]
+    for name, kind, most in _TUNING:
         if told.get(name) is not None:
-            _hold(told[name], kind, 0, most, f"{_name(learner)}.tuning_: {name}")
+            _hold(told[name], kind, 0, most, f"{where}: {name}")
             result[name] = (int if kind is numbers.Integral else float)(told[name])
     return result
 

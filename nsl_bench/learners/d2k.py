@@ -46,6 +46,22 @@ def _combined(each: npt.NDArray[np.float64], t_norm: TNorm) -> npt.NDArray[np.fl
     return np.asarray(combined, np.float64)
 
 
+def penalties(view: View, t_norm: TNorm = "goedel") -> npt.NDArray[np.int64]:
+    """int64 [n]: ``floor(100 W) + 1`` with W the confidence of a row's images, and of its earlier steps'.
+
+    It is 0 where one of them was predicted as background.
+    """
+    space = view.concept_space
+    each = view.predictions.confidence.astype(np.float64)
+    known = np.ones((len(view), 1), np.bool_)
+    if space.background is not None:
+        known = ~(view.concept_ids == space.ids[space.background]).any(axis=1, keepdims=True)
+    if view.sequential:
+        each, known = with_earlier(view.steps, each, 1.0), with_earlier(view.steps, known, True)
+    weights = np.floor(100 * _combined(each, t_norm)).astype(np.int64) + 1
+    return np.where(known.all(axis=1), weights, 0)
+
+
 def weighted_examples(
     view: View,
     penalty: Penalty = "network",
@@ -56,30 +72,17 @@ def weighted_examples(
     """The weighted examples of a train split; one with an image predicted as background makes none.
 
     Args:
-        penalty: ``"network"``: ``floor(100 W) + 1`` with W the confidence; ``"constant"``: `constant`.
+        penalty: ``"network"``: that of `penalties`; ``"constant"``: `constant`.
         t_norm: how W comes from the confidences of the single images.
         examples: ``"sequences"``: a sequence is one example, with the facts, labels and images of all steps;
             ``"steps"``: each step is one, with the facts and images of its own and earlier steps. Without
             sequences there is no difference.
     """
-    space = view.concept_space
-    known: npt.NDArray[np.bool_] = np.ones(len(view), np.bool_)
-    if space.background is not None:
-        known = ~(view.concept_ids == space.ids[space.background]).any(axis=1)
-    each = view.predictions.confidence.astype(np.float64)
-    if view.sequential:
-        each, known = (
-            with_earlier(view.steps, each, 1.0),
-            np.asarray(with_earlier(view.steps, known[:, None], True).all(axis=1), np.bool_),
-        )
-        if examples == "sequences":
-            last = np.append(view.steps[1:], 1) == 1
-            each, known = each[last], known[last]
-    weights = np.floor(100 * _combined(each, t_norm)).astype(np.int64) + 1
+    weights = penalties(view, t_norm)
     if penalty == "constant":
-        weights = np.full(len(each), constant)
+        weights = np.where(weights > 0, constant, 0)
     if view.sequential and examples == "sequences":
-        return _of_sequences(view, weights, known)
+        return _of_sequences(view, weights[np.append(view.steps[1:], 1) == 1])
     labels, contexts, label_space = view.labels, view.contexts, view.label_space
     return [
         WeightedExample(
@@ -89,19 +92,17 @@ def weighted_examples(
             exclusions=label_space.exclusions(int(labels[i])),
             context=contexts[i],
         )
-        for i in np.flatnonzero(known).tolist()
+        for i in np.flatnonzero(weights).tolist()
     ]
 
 
-def _of_sequences(
-    view: View, weights: npt.NDArray[np.int64], known: npt.NDArray[np.bool_]
-) -> list[WeightedExample]:
-    """One example for each sequence, with weights [sequences]; those that are not known make none."""
+def _of_sequences(view: View, weights: npt.NDArray[np.int64]) -> list[WeightedExample]:
+    """One example for each sequence, with weights [sequences]; those of weight 0 make none."""
     space, labels, steps = view.label_space, view.labels.tolist(), view.steps.tolist()
     starts = [*first_rows(view.steps).tolist(), len(view)]
     result = []
     for k, context in enumerate(view.sequence_contexts):
-        if not known[k]:
+        if not weights[k]:
             continue
         rows = range(starts[k], starts[k + 1])
         required, forbidden = (

@@ -11,7 +11,7 @@ import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,7 @@ from nsl_bench.core.tracks import Track
 from nsl_bench.core.types import Hypothesis
 from nsl_bench.learners.adam import Adam
 from nsl_bench.learners.trees import surrogate
-from nsl_bench.learners.view import View
+from nsl_bench.learners.view import Inputs, View
 from nsl_bench.perception.memory import kept_memory
 
 _EPSILON = 1e-7
@@ -167,7 +167,7 @@ class _OnSymbols(GradientLearner):
     """A network on the concepts of an example, trained in batches of 8 in the order of the train set."""
 
     version = "1"
-    search_space: Mapping[str, Sequence[float]] = MappingProxyType(
+    search_space: Mapping[str, Sequence[Any]] = MappingProxyType(
         {"learning_rate": (1e-4, 3e-4, 1e-3, 3e-3), "epochs": (5, 20, 50, 100), "dropout": (0.01, 0.1, 0.3)}
     )
     _together = 4096
@@ -203,21 +203,27 @@ class FCN(_OnSymbols):
     """Three linear layers on the benchmark's features."""
 
     name = "fcn"
+    search_space = MappingProxyType({**_OnSymbols.search_space, "inputs": get_args(Inputs)})
+
     hidden: int = option(74, "units of the second layer", least=1)
     dropout: float = option(0.1, "dropout after the first two layers", least=0, most=1)
     first: int = option(
         0, "units of the first layer; 0 for as many as there are inputs", least=0, after="batch"
     )
 
+    inputs: Inputs = option(
+        "concepts", "the task's features of the most probable concepts, or probabilities", after="first"
+    )
+
     def _read(self, view: View) -> Any:
         import torch
 
-        return torch.as_tensor(view.features)
+        return torch.as_tensor(view.probability_features if self.inputs == "probabilities" else view.features)
 
     def _network(self, train: View) -> Any:
         from torch import nn
 
-        n = train.features.shape[1]
+        n = self._read(train).shape[1]
         first = self.first or n
         return nn.Sequential(
             nn.Linear(n, first),

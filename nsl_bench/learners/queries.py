@@ -1,11 +1,12 @@
-"""What inference is asked of a task: the query for a hypothesis, and the inputs of a sequence's steps.
+"""What inference is asked of a task, and its answer: the query for a hypothesis, the inputs of sequences.
 
 Each row of a sequence has the images and facts of its earlier steps, too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +16,9 @@ from nsl_bench.core import registry
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.sequences import with_earlier
-from nsl_bench.logic.inference.query import Query
+from nsl_bench.logic.guarded.child import Allowance, Ended
+from nsl_bench.logic.guarded.rules import inferred
+from nsl_bench.logic.inference.query import Answer, Query
 
 if TYPE_CHECKING:
     from nsl_bench.logic.inference.engines import Engine
@@ -23,11 +26,63 @@ if TYPE_CHECKING:
 _MOST_NUMBERS = 50_000_000
 """Concept probabilities of all rows with their earlier steps that an engine is given: 200 MB."""
 
+_ANSWERS_KEPT = 256
+
+_answers: dict[tuple[Any, ...], Answer | Ended] = {}
+
 
 def engine_of(spec: str) -> Engine:
     """The inference engine of a name or spec, such as ``"exact:width=1e-4"``."""
     engine: Engine = registry.create("engine", spec)
     return engine
+
+
+def answer_of(
+    benchmark: Benchmark,
+    rules: tuple[str, ...],
+    metadata: Mapping[str, npt.NDArray[Any]],
+    steps: npt.NDArray[np.integer[Any]],
+    probabilities: npt.NDArray[np.float32],
+    engine: str = "auto",
+    allowance: Allowance | None = None,
+) -> Answer:
+    """An engine's answer for examples, computed in a separate process.
+
+    Args:
+        benchmark: the task.
+        rules: the hypothesis, in ASP.
+        metadata: of the examples, name to array [n].
+        steps: place of each row in its sequence, [n].
+        probabilities: of the concepts, [n, slots, concepts].
+        engine: name or spec of the engine.
+        allowance: resources for probabilistic inference.
+
+    Raises:
+        UserError: the rules or the engine cannot be used, or not within the allowance.
+    """
+    longest = int(steps.max(initial=1)) if benchmark.sequential else 0
+    query = query_of(benchmark, rules, strict=False, steps=longest)
+    facts = [
+        benchmark.metadata_facts({name: column[i].item() for name, column in metadata.items()})
+        for i in range(len(steps))
+    ]
+    if benchmark.sequential:
+        facts = facts_so_far(benchmark, steps, facts)
+        probabilities = seen_so_far(steps, probabilities)
+    # Repeats share the test set, and often the hypothesis.
+    asked = (engine, query.key, hash(probabilities.tobytes()), tuple(facts))
+    if asked not in _answers:
+        while len(_answers) >= _ANSWERS_KEPT:
+            _answers.pop(next(iter(_answers)))
+        try:
+            make = partial(engine_of, engine)
+            _answers[asked] = inferred(make, query, probabilities, facts, allowance=allowance)
+        except Ended as ended:  # it may have taken its time
+            _answers[asked] = ended
+    result = _answers[asked]
+    if isinstance(result, Ended):
+        raise result
+    return result
 
 
 def query_of(benchmark: Benchmark, rules: Sequence[str], *, strict: bool = True, steps: int = 0) -> Query:

@@ -18,7 +18,7 @@ from nsl_bench.core.types import Hypothesis
 from nsl_bench.learners.asp_rules import decision_list, tree_leaves
 
 if TYPE_CHECKING:
-    from nsl_bench.learners.view import View
+    from nsl_bench.learners.view import Inputs, View, Weights
 
 
 class TreeLearner(HasOptions):
@@ -28,13 +28,19 @@ class TreeLearner(HasOptions):
     knowledge: bool = False
     """Whether it learns from `knowledge_features`."""
 
+    inputs: Inputs = "concepts"
+    weights: Weights = "equal"
+
     def _fitted(self, model: Any, train: View) -> Self:
         """This learner, with a model fitted to the train set."""
-        self._model = model.fit(self._inputs(train), train.labels)
+        weights = train.weights if self.weights == "confidence" else None
+        self._model = model.fit(self._inputs(train), train.labels, sample_weight=weights)
         self._features, self._labels = train.feature_names(knowledge=self.knowledge), train.label_names
         return self
 
     def _inputs(self, view: View) -> npt.NDArray[np.float32]:
+        if self.inputs == "probabilities":
+            return view.probability_features
         return view.knowledge_features if self.knowledge else view.features
 
     def predict_proba(self, test: View) -> npt.NDArray[np.float64]:

@@ -8,14 +8,16 @@ import time
 import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
+from nsl_bench.core.metrics.predictions import brier_score
 from nsl_bench.core.options import REQUIRED, HasOptions, option
 from nsl_bench.core.tracks import Track
+from nsl_bench.core.types import one_hot
 from nsl_bench.learners.base import answers_of, fixed_sizes, takes_validation, track_of, version_of
 from nsl_bench.learners.view import View
 
@@ -24,19 +26,21 @@ _SAFE = 0.8
 
 
 class Tuned(HasOptions):
-    """Fits a learner with several options, and keeps the one with the best validation accuracy.
+    """Fits a learner with several options, and keeps the one with the best answers to validation examples.
 
     The first trial uses the learner's own options; the others are drawn at random from its class attribute
-    ``search_space``, a mapping from each option to its values. The earlier trial wins ties. After the first
-    one, no trial begins that could end after the budget or the time limit, judged by the longest before.
-    A trial that raises an error or answers with invalid output (a network whose loss diverges, say) is not
-    chosen, and its traceback goes to standard error; if there is no other, its error is raised.
+    ``search_space``, a mapping from each option to its values. Of equal accuracies the smaller Brier score
+    wins; only where the Brier scores are equal, too, the earlier trial does. After the first one, no trial
+    begins that could end after the budget or the time limit, judged by the longest before. A trial that
+    raises an error or answers with invalid output (a network whose loss diverges, say) is not chosen, and its
+    traceback goes to standard error; if there is no other, its error is raised.
 
     Attributes:
         track: track of the learner.
         version: version of `Tuned` and of the learner.
-        tuning_: the number of ``trials`` made and of those that ``failed``, the options ``chosen``, and their
-            ``validation_accuracy``.
+        tuning_: the number of ``trials`` made and of those that ``failed``, the ``metric``, the options
+            ``chosen`` (none: it kept its own), their ``validation_accuracy``, and what was ``tried``: of each
+            trial its ``options``, ``seconds``, and unless it failed ``accuracy`` and ``brier_score``.
     """
 
     name = "tuned"
@@ -46,6 +50,7 @@ class Tuned(HasOptions):
         None, "budget of all trials; None for no budget but the time limit", above=0
     )
     seed: int = option(0, "seed of the draws, and of the learner")
+    metric: Literal["accuracy", "brier_score"] = option("accuracy", "the metric of validation examples")
 
     def __post_init__(self) -> None:
         first = registry.create("learner", self.learner, seed=self.seed)
@@ -58,39 +63,48 @@ class Tuned(HasOptions):
         self.track: Track = track_of(first)
         self.answers_alike = bool(getattr(first, "answers_alike", False))
         self.fixed_size = fixed_sizes(first)
-        self.version = f"2+{version_of(first, self.learner)}"
+        self.version = f"3+{version_of(first, self.learner)}"
 
     def fit(self, train: View, validation: View) -> Tuned:
         """Fit every trial on `train`, and keep the best one on `validation`."""
-        best, longest, done = -1.0, 0.0, 0
+        best, longest = (np.inf, np.inf), 0.0
+        tried: list[dict[str, Any]] = []
         errors: list[Exception] = []
-        labels = validation.labels
         limit = np.inf if train.time_limit is None else _SAFE * train.time_limit
         budget = limit if self.seconds is None else min(limit, self.seconds)
         begin = time.monotonic()
         for options in self._drawn():
             started = time.monotonic()
-            if done and started - begin + longest > budget:
+            if tried and started - begin + longest > budget:
                 break
             spec = registry.learner_spec(self.learner)
             spec = replace(spec, kwargs={**spec.kwargs, **options})
             made = registry.create("learner", spec, seed=self.seed)
-            more = {"validation": validation} if takes_validation(made) else {}
+            scores: dict[str, float] = {}
             try:
-                fitted = made.fit(train, **more)
-                made = made if fitted is None else fitted
-                accuracy = float(np.mean(answers_of(made, validation.unlabelled())[0] == labels))
+                made, scores = _fitted(made, train, validation)
             except Exception as error:
-                print(f"tuned: trial {done + 1} with options {options} failed", file=sys.stderr)
+                print(f"tuned: trial {len(tried) + 1} with options {options} failed", file=sys.stderr)
                 traceback.print_exc()
                 errors.append(error)
             else:
-                if accuracy > best:
-                    best, chosen, self._made = accuracy, options, made
-            longest, done = max(longest, time.monotonic() - started), done + 1
-        if len(errors) == done:
+                brier = scores["brier_score"]
+                loss = (-scores["accuracy"], brier) if self.metric == "accuracy" else (brier, 0.0)
+                if loss < best:
+                    best, chosen, self._made = loss, len(tried), made
+            seconds = time.monotonic() - started
+            longest = max(longest, seconds)
+            tried.append({"options": options, **scores, "seconds": seconds})
+        if len(errors) == len(tried):
             raise errors[0]
-        self.tuning_ = {"trials": done, "failed": len(errors), "chosen": chosen, "validation_accuracy": best}
+        self.tuning_ = {
+            "trials": len(tried),
+            "failed": len(errors),
+            "metric": self.metric,
+            "chosen": tried[chosen]["options"],
+            "validation_accuracy": tried[chosen]["accuracy"],
+            "tried": tried,
+        }
         return self
 
     def _drawn(self) -> list[dict[str, str]]:
@@ -107,3 +121,14 @@ class Tuned(HasOptions):
         if name.startswith("_"):
             raise AttributeError(name)
         return getattr(self._made, name)
+
+
+def _fitted(made: Any, train: View, validation: View) -> tuple[Any, dict[str, float]]:
+    """A learner that was fitted, and the scores of its answers to validation examples."""
+    more = {"validation": validation} if takes_validation(made) else {}
+    fitted = made.fit(train, **more)
+    made = made if fitted is None else fitted
+    answers, given = answers_of(made, validation.unlabelled())
+    given = one_hot(answers, validation.n_labels) if given is None else given
+    labels = validation.labels
+    return made, {"accuracy": float(np.mean(answers == labels)), "brier_score": brier_score(given, labels)}

@@ -33,7 +33,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from time import perf_counter, process_time  # as they are now: a learner here may replace them
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -60,8 +60,17 @@ _WITH_IMAGES = frozenset(get_args(Track)) - {"symbolic"}
 BATCH = 64
 """Most examples whose images are requested at once."""
 
+_MEMORY = 4 << 30
+"""Bytes that inference with a learner's rules may use."""
+
 LONGEST_RULES = 1 << 22
 """Characters of the rules that a learner may have."""
+
+Inputs = Literal["concepts", "probabilities"]
+"""What a tabular learner sees of the images: the most probable concepts, or the probabilities of all."""
+
+Weights = Literal["equal", "confidence"]
+"""How much train examples count: all alike, or each as FFNSL weighs it (`View.weights`)."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -378,6 +387,32 @@ class View:
         """
         return self._benchmark.knowledge_features(self.concept_ids, self.metadata)
 
+    @cached_property
+    def probability_features(self) -> npt.NDArray[np.float32]:
+        """float32 [n, slots * concepts + more]: concept probabilities, and `features` without the images."""
+        columns = [self.probabilities.reshape(len(self), -1)]
+        if self.metadata:
+            columns.append(self._blank_features)
+        return np.hstack(columns)
+
+    @property
+    @asked("blank_features")
+    def _blank_features(self) -> npt.NDArray[np.float32]:
+        self._known("features")
+        nothing = np.full((len(self), len(self.slots)), BLANK, np.int16)
+        return self._benchmark.features(nothing, self.metadata)
+
+    @property
+    def weights(self) -> npt.NDArray[np.int64]:
+        """int64 [n]: how much FFNSL weighs each example, by the confidence of its least certain image.
+
+        It is 0 for an example that FFNSL leaves out. Where it would be 0 for all, it is 1 for all.
+        """
+        from nsl_bench.learners.d2k import penalties
+
+        result = penalties(self)
+        return result if result.any() else np.ones_like(result)
+
     @asked(once=True)
     def feature_names(self, *, knowledge: bool = False) -> tuple[str, ...]:
         """Column names of `features`, or of `knowledge_features`."""
@@ -470,6 +505,24 @@ class View:
     def sequence_contexts(self) -> list[tuple[str, ...]]:
         """Facts of all steps of each sequence, for learners that see a sequence as one example."""
         return self._benchmark.sequence_contexts(self.concept_ids, self.metadata, self.steps)
+
+    @asked()
+    def label_probabilities(self, rules: Sequence[str]) -> npt.NDArray[np.float64]:
+        """float64 [n, n_labels]: label probabilities under ASP rules, inferred from concept probabilities.
+
+        A row sums to less than 1 where some concepts give no label or several.
+
+        Raises:
+            UserError: the rules cannot be used for inference.
+        """
+        from nsl_bench.learners.queries import answer_of
+        from nsl_bench.logic.guarded.child import Allowance
+
+        self._knows("background knowledge")
+        told = self.metadata, self.steps, self.probabilities
+        allowance = Allowance(self.time_limit, _MEMORY)
+        answer = answer_of(self._benchmark, tuple(map(str, rules)), *told, allowance=allowance)
+        return answer.probabilities
 
     @asked(once=True)
     def step_atom(self, atom: str, step: int) -> str:

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,19 +20,14 @@ from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.metrics import predictions as measure
 from nsl_bench.core.types import BLANK, Hypothesis, Predictions, Split
-from nsl_bench.learners.queries import engine_of, facts_so_far, query_of, seen_so_far
-from nsl_bench.logic.guarded.child import Allowance, Ended
-from nsl_bench.logic.guarded.rules import inferred
-from nsl_bench.logic.inference.query import Answer
+from nsl_bench.learners.queries import answer_of
+from nsl_bench.logic.guarded.child import Allowance
 from nsl_bench.run.agreement import Answered, labels_by_rules
 
 CAUSES = ("concepts", "rule", "either", "both")
 """What repairs an error: true concepts alone, the true rule alone, either, or only both together."""
 
 _BINS = 10
-_ANSWERS_KEPT = 256
-
-_answers: dict[tuple[Any, ...], Answer | Ended] = {}
 
 
 @dataclass(frozen=True)
@@ -116,7 +110,8 @@ def _infer(
     if hypothesis is None or hypothesis.language != "asp" or predictions is None or not crisp:
         return _Inference(own)
     try:
-        answer = answer_of(benchmark, hypothesis.rules, split, predictions, engine, allowance)
+        told = split.metadata, split.steps, predictions.probabilities
+        answer = answer_of(benchmark, hypothesis.rules, *told, engine, allowance)
     except UserError as error:
         # Rules that inference cannot read or ground (several answer sets, say) have their crisp answers.
         return _Inference(own, {"engine": "crisp", "reason": str(error)})
@@ -129,50 +124,6 @@ def _infer(
             "largest_std_err": float(answer.std_err.max(initial=0.0)),
         },
     )
-
-
-def answer_of(
-    benchmark: Benchmark,
-    rules: tuple[str, ...],
-    split: Split,
-    predictions: Predictions,
-    engine: str = "auto",
-    allowance: Allowance | None = None,
-) -> Answer:
-    """An engine's answer for the examples of a split, computed in a separate process.
-
-    Raises:
-        UserError: the rules or the engine cannot be used, or not within the allowance.
-    """
-    query = query_of(benchmark, rules, strict=False, steps=_longest(benchmark, split))
-    columns = list(split.metadata.items())
-    facts = [
-        benchmark.metadata_facts({name: column[i].item() for name, column in columns})
-        for i in range(len(split))
-    ]
-    probabilities = predictions.probabilities
-    if benchmark.sequential:
-        facts = facts_so_far(benchmark, split.steps, facts)
-        probabilities = seen_so_far(split.steps, probabilities)
-    # Repeats share the test set, and often the hypothesis.
-    asked = (engine, query.key, hash(probabilities.tobytes()), tuple(facts))
-    if asked not in _answers:
-        while len(_answers) >= _ANSWERS_KEPT:
-            _answers.pop(next(iter(_answers)))
-        try:
-            make = partial(engine_of, engine)
-            _answers[asked] = inferred(make, query, probabilities, facts, allowance=allowance)
-        except Ended as ended:  # it may have taken its time
-            _answers[asked] = ended
-    result = _answers[asked]
-    if isinstance(result, Ended):
-        raise result
-    return result
-
-
-def _longest(benchmark: Benchmark, split: Split) -> int:
-    """Steps of the longest sequence; 0 where rows are no steps."""
-    return int(split.steps.max(initial=1)) if benchmark.sequential else 0
 
 
 def _causes(

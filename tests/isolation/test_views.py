@@ -103,6 +103,9 @@ def test_methods_and_sequences() -> None:
             assert one.feature_names() == real.feature_names()
             assert one.facts(0, concepts[1]) == task.facts(0, concepts[1])
     assert all(line.asked.count(each) == 1 for each in ("step_atom", "feature_names", "facts"))
+    rules = ["yield(1).", "yield(2) :- yield(1)."]
+    assert same(real.label_probabilities(rules[:1]), there.label_probabilities(rules[:1]))
+    assert real.label_probabilities(rules).sum() == 0 and there.label_probabilities(rules[:1])[0, 1] == 1
     there.report(["a :- b."])
     assert real.reported == ("a :- b.",)
     there.report(["a" * (1 << 22) + "."])

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 import pytest
 from nsl_bench.leaderboard.contests import Contest
 from nsl_bench.leaderboard.packing import write_lines
+from nsl_bench.leaderboard.reading import read_runs
 from nsl_bench.leaderboard.rule_answers import RuleError, answers_of_rules
 from nsl_bench.leaderboard.safe_files import LIMITS, Limits
 from nsl_bench.leaderboard.score_report import ScoreReport, comment
@@ -121,6 +122,19 @@ def test_nothing_in_a_submission_is_a_score(good: dict[str, Path]) -> None:
     for folder in good.values():
         text = unpacked(folder / RUNS) + (folder / MANIFEST).read_text()
         assert "accuracy" not in text and "brier" not in text and '"score"' not in text
+
+
+def test_trials_of_tuning_are_told_with_the_runs(forest: Path, resign: Change) -> None:
+    trials = [
+        {"options": {}, "accuracy": 0.5, "brier_score": 0.75, "seconds": 1.5},
+        {"options": {"leaf": "2"}},
+    ]
+    run(tuning={"metric": "accuracy", "chosen": {}, "tried": trials})(forest)
+    resign(forest)
+    told, other = read_runs(forest)[0].tuning, read_runs(forest)[1].tuning
+    assert told is not None and other is None
+    assert not told.chosen and [trial.brier_score for trial in told.tried] == [0.75, None]
+    assert told.tried[1].options == {"leaf": "2"}
 
 
 def test_rules_are_answered_again(good: dict[str, Path], contests: tuple[Contest, ...]) -> None:

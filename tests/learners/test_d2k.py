@@ -52,6 +52,7 @@ def test_examples_of_a_split() -> None:
     assert examples[0].context == ("patch(left,dark)", f"shelf({shelf[0]})")
     assert examples[1].context == ("patch(left,dark)", "patch(right,dark)", f"shelf({shelf[1]})")
     assert {example.penalty for example in weighted_examples(view, "constant", 7)} == {7}
+    assert view.weights.tolist() == [100, 51, 101]
 
 
 def test_an_image_predicted_as_background_makes_no_example() -> None:
@@ -63,3 +64,4 @@ def test_an_image_predicted_as_background_makes_no_example() -> None:
     view = View(split, WithBackground(), "pretrained", predictions=certain)
     kept = ~(split.concepts == 2).any(axis=1)
     assert [example.id for example in weighted_examples(view)] == [f"train-{i}" for i in np.flatnonzero(kept)]
+    assert view.weights.tolist() == np.where(kept, 101, 0).tolist()

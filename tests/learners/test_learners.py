@@ -9,8 +9,9 @@ import pytest
 from nsl_bench.core import registry
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import NotApplicable, UserError
+from nsl_bench.core.metrics.predictions import brier_score
 from nsl_bench.core.types import Split
-from nsl_bench.learners.base import hypothesis_of, labels_of, probabilities_of
+from nsl_bench.learners.base import hypothesis_of, labels_of, probabilities_of, takes_validation
 from nsl_bench.learners.vit import ViT
 from nsl_bench.run.mock_tasks import Patches, PatchSource
 from nsl_bench.testing import LearnerTests
@@ -19,9 +20,11 @@ from nsl_bench.testing.toy import patches, view
 LEAST = {
     "majority": 0.4,
     "random_forest:trees=20": 0.9,
+    "random_forest:trees=20,inputs=probabilities,weights=confidence": 0.9,
     "cart": 0.9,
     "random_forest_knowledge:trees=5": 0.7,
     "fcn:epochs=60,learning_rate=0.005": 0.75,
+    "fcn:epochs=60,learning_rate=0.005,inputs=probabilities": 0.7,
     "cnn_lstm:epochs=40,learning_rate=0.005": 0.8,
     "cnn_lstm:epochs=40,learning_rate=0.005,published=true": 0.7,
     "ffnsl": 1.0,
@@ -103,6 +106,40 @@ def test_ffnsl_says_none_and_several() -> None:
         learner._answered = None
         assert (labels_of(learner, seen) == label).all()
         assert (probabilities_of(learner, seen) == 0).all()
+
+
+@pytest.mark.parametrize(("answers", "label"), [("rules", -1), ("default", 1), ("most_probable", 1)])
+def test_ffnsl_answers_with_a_default_or_the_most_probable_label(answers: str, label: int) -> None:
+    """Where no rule fires; the default is the most frequent train label, and a rule that is told."""
+    benchmark = registry.create("benchmark", "follow_suit")
+    split = benchmark.generate("train", "small", 1, np.random.default_rng(0))
+    split.labels[:60] = 1
+    learner = registry.create("learner", f"ffnsl:answers={answers}").fit(view(split, benchmark=benchmark))
+    learner.solution_ = replace(learner.solution_, hypothesis=())
+    seen = view(split, benchmark=benchmark, labelled=False)
+    assert set(labels_of(learner, seen).tolist()) == {label}
+    assert hypothesis_of(learner).rules == (
+        ("winner(2) :- not winner(1), not winner(3), not winner(4).",) if answers == "default" else ()
+    )
+
+
+def test_ffnsl_is_recalibrated_on_validation_examples() -> None:
+    """Wrong rules are sure and often wrong; the labels stay those of the rules."""
+    plain, mended = (
+        registry.create("learner", f"ffnsl:penalty=constant,answers={how}", seed=0)
+        for how in ("rules", "recalibrated")
+    )
+    split, held_out = patches(), patches("validation")
+    split.labels[:30] = 1 - split.labels[:30]
+    assert takes_validation(mended) and not takes_validation(plain)
+    plain.fit(view(split))
+    mended.fit(view(split), view(held_out))
+    seen, labels = view(patches("test"), labelled=False), patches("test").labels
+    given = [probabilities_of(learner, seen) for learner in (plain, mended)]
+    assert np.array_equal(labels_of(plain, seen), labels_of(mended, seen))
+    assert brier_score(given[1], labels) < brier_score(given[0], labels) - 0.1
+    with pytest.raises(NotApplicable, match="answers=recalibrated needs validation examples"):
+        mended.fit(view(split))
 
 
 def test_a_network_learns_labels_from_the_images_of_all_slots() -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from nsl_bench.core import registry
@@ -18,6 +19,7 @@ from nsl_bench.run.plan import plan
 from nsl_bench.run.record import Record
 from nsl_bench.sandbox.host import IsolatedLearner, about
 from nsl_bench.sandbox.limits import Limits
+from nsl_bench.testing.toy import patches, view
 
 
 def record_of(learner: str, limits: Limits | None, *, symbolic: bool = True) -> Record:
@@ -31,7 +33,10 @@ def test_a_tuned_learner_says_its_budget_and_its_choice(limits: Limits | None) -
     record = record_of("tuned:random_forest,trials=3", limits)
     assert record.status == "ok" and record.metrics["hypothesis_accuracy"] > 0.4
     assert record.tuning["trials"] == 3 and 0 < record.tuning["validation_accuracy"] <= 1
-    assert set(record.tuning["chosen"]) <= {"trees", "depth", "leaf"}
+    assert set(record.tuning["chosen"]) <= {"trees", "depth", "leaf", "inputs", "weights"}
+    tried = record.tuning["tried"]
+    assert record.tuning["chosen"] in [trial["options"] for trial in tried] and len(tried) == 3
+    assert all(trial["brier_score"] > 0 and trial["seconds"] > 0 for trial in tried)
     assert "validation" in record.content_hash
     assert Record.from_json(record.to_json()).tuning == record.tuning
 
@@ -80,6 +85,26 @@ class Diverges:
     def predict_proba(self, test):
         return np.tile(self.guess * (np.nan if self.rate in BAD else 1), (len(test), 1))
 """
+
+
+_SURE = """
+import numpy as np
+class Sure:
+    search_space = {"second": (0.5, 0.6, 0.9)}
+    def __init__(self, second=0.8): self.second = float(second)
+    def fit(self, train): return self
+    def predict_proba(self, test): return np.tile([1 - self.second, self.second], (len(test), 1))
+"""
+
+
+@pytest.mark.parametrize(("metric", "chosen"), [("accuracy", 0.6), ("brier_score", 0.5)])
+def test_the_metric_decides_and_then_the_brier_score(tmp_path: Path, metric: str, chosen: float) -> None:
+    """The learner's own options won all ties, so that tuning often changed nothing."""
+    (tmp_path / "sure.py").write_text(_SURE)
+    split = patches()
+    split.labels[:] = np.arange(60) < 31  # 0.52 have the second label
+    learner = registry.create("learner", f"tuned:{tmp_path / 'sure.py'}:Sure,metric={metric}", seed=0)
+    assert learner.fit(view(split), view(split)).tuning_["chosen"] == {"second": str(chosen)}
 
 
 @pytest.mark.parametrize("limits", [None, Limits(time=120.0)])

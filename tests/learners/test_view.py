@@ -50,6 +50,8 @@ ALLOWED = {
     "predictions": CONCEPTS,
     "features": CONCEPTS,
     "knowledge_features": CONCEPTS,
+    "probability_features": CONCEPTS,
+    "weights": CONCEPTS,
     "contexts": CONCEPTS,
     "images": set(TRACKS) - {"symbolic"},
     "true_rule": {"known_rules"},
@@ -86,6 +88,14 @@ def test_concepts_have_names_and_blanks() -> None:
     assert seen.concepts[1][0] == split.concept_space.concepts[split.concepts[1, 0]]
     assert seen.probabilities.shape == (60, 2, 3)
     assert seen.contexts[0] == (f"patch(left,{seen.concepts[0][0]})", f"shelf({split.metadata['shelf'][0]})")
+
+
+def test_probabilities_stand_beside_what_is_known_without_images() -> None:
+    """The toy task's shelf is known of every example; where the concepts are certain, it is all as before."""
+    seen = view(patches())
+    codes, more = np.split(seen.probability_features, [6], axis=1)
+    assert np.array_equal(codes, seen.probabilities.reshape(60, 6))
+    assert np.array_equal(codes, seen.features[:, :6]) and np.array_equal(more[:, -1], seen.metadata["shelf"])
 
 
 def test_images_are_those_of_the_examples() -> None:
