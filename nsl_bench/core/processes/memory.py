@@ -45,7 +45,7 @@ def resident(process: int) -> int:
 
 def _pages(process: str, column: int) -> int:
     try:
-        fields = Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()
+        fields = Path(f"/proc/{process}/statm").read_bytes().split()
         return int(fields[column]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, IndexError, ValueError, AttributeError):
         return 0

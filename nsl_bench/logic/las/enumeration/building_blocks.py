@@ -208,6 +208,8 @@ def counted(shape: Sequence[_Seen]) -> tuple[tuple[_Seen, ...], tuple[int, ...]]
 
     A body of the same members is allowed if another one is that has none of them less often.
     """
+    if not shape:
+        return (), ()
     found = Counter(shape)
     return tuple(found), tuple(found.values())
 

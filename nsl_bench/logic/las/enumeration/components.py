@@ -161,7 +161,7 @@ class Joining:
             alive = alive[(bad & ~narrower[alive]).any(axis=1)]
             for excluded in self._excluded(base, added):
                 some = np.flatnonzero(excluded)
-                alive = alive[(self._tables[np.ix_(alive, some)] & excluded[some]).any(axis=1)]
+                alive = alive[(self._tables[alive[:, None], some] & excluded[some]).any(axis=1)]
         elif not body.shape:
             alive = alive[(narrower[alive] != body.holds).any(axis=1)]
         self.evaluated += len(alive)

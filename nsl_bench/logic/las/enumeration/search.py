@@ -72,6 +72,8 @@ class Search:
         self.evaluated = 0
         self.complete = False
         self._blocks: Sequence[BuildingBlock] = blocks.items
+        uses: dict[Resources, int] = {}
+        self._uses = [uses.setdefault(block.used, len(uses)) for block in blocks.items]
         self._literals = blocks.literals
         self._fixed = fixed
         self._limits = limits
@@ -274,12 +276,16 @@ class Search:
     def _extensions(
         self, state: Conjunction, placed: Sequence[tuple[Placement, tuple[str, ...]]]
     ) -> Iterator[Extension]:
+        fits: dict[tuple[int, int], bool] = {}
         for placement, new in placed:
+            uses = self._uses[placement[0]], len(new)
+            more = self._blocks[placement[0]].used
+            if uses not in fits:
+                fits[uses] = self._limits.allow(state.used, more, len(new))
+            if not fits[uses]:
+                continue
             if self._limits.budget.expired():
                 return
-            more = self._blocks[placement[0]].used
-            if not self._limits.allow(state.used, more, len(new)):
-                continue
             types = (*state.types, *new)
             placements = (*state.placements, placement)
             orders = self._renamings.orders(types, placements)

@@ -74,7 +74,8 @@ class Settled(NamedTuple):
 def reached(vocabulary: Vocabulary) -> dict[str, Reach]:
     """What is known of each type that only tests compare."""
     bias, grounding = vocabulary.bias, vocabulary.grounding
-    found: dict[str, dict[Symbol, Bits]] = {}
+    known: list[tuple[ModeAtom, bool]] = []
+    kinds = {kind for head in bias.heads for kind in head.atom.variable_types}
     others: set[str] = set()
     loose: set[str] = set()
     bounded: set[str] = set()
@@ -84,28 +85,29 @@ def reached(vocabulary: Vocabulary) -> dict[str, Reach]:
             others |= set(types) if len(types) > 1 else set()
             bounded |= set(types) if mode.literal.has_thresholds else set()
             continue
+        known.append((mode.literal, mode.negated))
+        kinds |= set(types)
         loose |= set(types) if mode.negated else set()
-        _reach(found, vocabulary, mode.literal, grounding.atoms(*mode.literal.signature), mode.negated)
-    wanted = [
-        ((symbol.name, len(symbol.arguments)), (symbol.arguments, grounding.full))
-        for symbol, number in grounding.learned.items()
-        if number in vocabulary.interest.asked
-    ]
-    for head in bias.heads:
-        own = [atom for signature, atom in wanted if signature == head.atom.signature]
-        _reach(found, vocabulary, head.atom, own)
-    small = {
-        kind
-        for kind in found
-        if vocabulary.sight is not None and 0 < len(grounding.atoms(kind, 1)) <= _FEW_VALUES
-    }
-    return {
-        kind: Reach(values, kind in loose)
-        for kind, values in found.items()
-        if kind not in others | small
-        and _is_static(vocabulary, (kind, 1))
-        and (kind not in loose or ((kind, 1) in grounding.derivable and kind not in bounded))
-    }
+
+    def matters(kind: str) -> bool:
+        if vocabulary.sight is not None and 0 < len(grounding.atoms(kind, 1)) <= _FEW_VALUES:
+            return False
+        if kind in loose and ((kind, 1) not in grounding.derivable or kind in bounded):
+            return False
+        return _is_static(vocabulary, (kind, 1))
+
+    found: dict[str, dict[Symbol, Bits]] = {kind: {} for kind in kinds - others if matters(kind)}
+    if not found:
+        return {}
+    for atom, negated in known:
+        _reach(found, vocabulary, atom, grounding.atoms(*atom.signature), negated)
+    for symbol, number in grounding.learned.items():
+        if number in vocabulary.interest.asked:
+            own = [(symbol.arguments, grounding.full)]
+            for head in bias.heads:
+                if head.atom.signature == (symbol.name, len(symbol.arguments)):
+                    _reach(found, vocabulary, head.atom, own)
+    return {kind: Reach(values, kind in loose) for kind, values in found.items()}
 
 
 def _is_static(vocabulary: Vocabulary, signature: Signature) -> bool:
@@ -129,12 +131,11 @@ def _reach(
     """Note the values that an atom gives its variables, or that it denies them."""
     types = atom.variable_types
     nowhere = np.zeros_like(vocabulary.grounding.full)
-    for kind in types:
-        found.setdefault(kind, {})
-    for arguments, bits in instances:
+    for arguments, bits in () if found.keys().isdisjoint(types) else instances:
         filling = vocabulary.fillings(atom, arguments)
         for kind, value in zip(types, filling[0] if filling else (), strict=False):
-            found[kind][value] = found[kind].get(value, nowhere) | (nowhere if negated else bits)
+            if (own := found.get(kind)) is not None:
+                own[value] = own.get(value, nowhere) | (nowhere if negated else bits)
 
 
 def _tests(vocabulary: Vocabulary, kind: str) -> list[ModeLiteral]:

@@ -6,6 +6,7 @@ no higher cost, serves every body at least as well: of 1,000 comparisons with a 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 
 import numpy as np
@@ -19,11 +20,7 @@ _SAMPLED_WORDS = 128
 
 
 def undominated(
-    kinds: Iterable[Hashable],
-    tables: Sequence[Bits],
-    costs: Sequence[tuple[int, ...]],
-    interest: Interest,
-    where: Bits | None = None,
+    kinds: Iterable[Hashable], tables: Sequence[Bits], costs: Sequence[tuple[int, ...]], interest: Interest
 ) -> list[int]:
     """The literals without those that another one of their kind makes superfluous, in the given order.
 
@@ -32,44 +29,48 @@ def undominated(
         tables: uint64 [sizes..., words]: where each holds; those of one kind have one shape.
         costs: what each adds to a rule's cost, under each way to share variables, and to its length.
         interest: the columns in which it helps or hurts that a literal holds.
-        where: uint64, as a table: the cases that some body can tell apart; None: all.
     """
     groups: dict[Hashable, list[int]] = {}
     for i, kind in enumerate(kinds):
         groups.setdefault(kind, []).append(i)
     found: list[int] = []
     for group in groups.values():
-        own = [tables[i] if where is None else tables[i] & where for i in group]
+        own = [tables[i] for i in group]
         found += [group[k] for k in _best_of_kind(own, [costs[i] for i in group], interest)]
     return sorted(found)
 
 
 def _best_of_kind(tables: Sequence[Bits], costs: Sequence[tuple[int, ...]], interest: Interest) -> list[int]:
-    """The ones that no other makes superfluous."""
+    """The ones that no other makes superfluous; of most, a few words tell it."""
     if len(tables) == 1:
         return [0]
+    size = tables[0].size
+    some = np.arange(0, size, max(1, size // _SAMPLED_WORDS))
+    places = np.unravel_index(some, tables[0].shape)
+    sampled = np.stack([table[places] for table in tables])
+    good, bad = (sampled & mask[some % len(mask)] for mask in (interest.wanted, interest.unwanted))
+    names: list[Hashable] = [(a.tobytes(), b.tobytes()) for a, b in zip(good, bad, strict=True)]
+    several = Counter(names)
     fronts = Fronts()
     kept: list[int] = []
     for i in sorted(range(len(tables)), key=lambda k: costs[k]):
-        name = tuple(digest((tables[i] & cells).tobytes()) for cells in (interest.wanted, interest.unwanted))
+        name = names[i]
+        if several[name] > 1:
+            masked = ((tables[i] & mask).tobytes() for mask in (interest.wanted, interest.unwanted))
+            name = tuple(map(digest, masked))
         if fronts.admits(name, costs[i]):
             kept.append(i)
-    if len(kept) < 2 or len(kept) ** 2 * tables[0].size > _MOST_WORDS:
+    if len(kept) < 2 or len(kept) ** 2 * size > _MOST_WORDS:
         return kept
-    shape = (*tables[0].shape[:-1], len(interest.wanted))
-    wanted, unwanted = (
-        np.broadcast_to(mask, shape).reshape(-1) for mask in (interest.wanted, interest.unwanted)
-    )
-    rows = [tables[i].reshape(-1) for i in kept]
-    some = slice(None, None, max(1, len(wanted) // _SAMPLED_WORDS))
-    sampled = np.stack([row[some] for row in rows])
-    good, bad = sampled & wanted[some], sampled & unwanted[some]
+    wanted, unwanted = interest.wanted, interest.unwanted
+    good, bad = good[kept], bad[kept]
     left: list[int] = []
     for k, i in enumerate(kept):
-        worse = (good[k] & ~good).any(axis=1) | (~bad[k] & bad).any(axis=1)  # of most, a few words tell it
-        others = (j for j in np.flatnonzero(~worse).tolist() if j != k and covers(costs[kept[j]], costs[i]))
+        worse = (good[k] & ~good).any(axis=1) | (~bad[k] & bad).any(axis=1)
+        alike = (kept[j] for j in np.flatnonzero(~worse).tolist() if j != k)
+        others = (j for j in alike if covers(costs[j], costs[i]))
         if not any(
-            not (rows[k] & ~rows[j] & wanted).any() and not (rows[j] & ~rows[k] & unwanted).any()
+            not (tables[i] & ~tables[j] & wanted).any() and not (tables[j] & ~tables[i] & unwanted).any()
             for j in others
         ):
             left.append(i)

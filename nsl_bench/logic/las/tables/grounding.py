@@ -58,6 +58,7 @@ class Grounding:
     lookups: frozenset[Signature] = frozenset()
     _has_constants: bool = False
     _atoms: dict[Signature, list[tuple[tuple[Symbol, ...], Bits]]] = field(default_factory=dict)
+    _dependent: set[Signature] = field(default_factory=set)
 
     @property
     def residual(self) -> Sequence[ResidualRule]:
@@ -81,15 +82,17 @@ class Grounding:
             found = []
             for atom in self._control.symbolic_atoms.by_signature(name, arity):
                 bits = self._bits(atom.literal, atom.is_fact)
-                if bits is not None and bits.any():
+                if bits is None:
+                    self._dependent.add((name, arity))
+                elif bits is self.full or bits.any():
                     found.append((tuple(atom.symbol.arguments), bits))
             self._atoms[(name, arity)] = found
         return found
 
     def depends(self, name: str, arity: int) -> bool:
         """Whether some atom of the predicate depends on what is learned."""
-        atoms = self._control.symbolic_atoms.by_signature(name, arity)
-        return any(atom.literal in self._values.undecided for atom in atoms)
+        self.atoms(name, arity)
+        return (name, arity) in self._dependent
 
     def lookup(self, text: str) -> tuple[int, Bits | None]:
         """The program atom (0: none, it never holds) and the columns of a ground atom.
