@@ -6,6 +6,7 @@ metrics of the majority class of its train labels, whatever predictions were sen
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -23,7 +24,7 @@ from .entries import contest_weights
 from .likeness import look_at
 from .predictions import Predicted, letters_of
 from .reading import Run
-from .score_report import Look, Spread
+from .score_report import COMPARED, ExampleScores, Look, Spread
 from .truth import Truth
 
 PROBABILISTIC = frozenset(name for name, metric in METRICS.items() if "probabilities" in metric.needs)
@@ -31,6 +32,8 @@ PROBABILISTIC = frozenset(name for name, metric in METRICS.items() if "probabili
 
 SPREAD = frozenset(name for name, metric in METRICS.items() if metric.per_example is not None)
 """The numbers whose spread is kept: means over test examples."""
+
+_TEN_THOUSAND = 10_000
 
 Labels = npt.NDArray[np.int64]
 
@@ -125,13 +128,15 @@ class Numbers:
         """Scores of sequences, from those of rows; of a metric of sequences as they are."""
         return mean_of(steps, each) if len(each) == len(steps) else each
 
-    def spreads(self, finished: Sequence[Run]) -> list[Spread]:
-        """Intervals of the means over shares, for metrics that all successful runs have."""
+    def means(self, finished: Sequence[Run]) -> tuple[list[Spread], list[ExampleScores]]:
+        """Of the means over shares that all successful runs have: intervals, and scores of test examples."""
         lacking = set()
         for run in finished:
             of = self._truths[run.id].contest.name, run.job.network or ""
             lacking |= {(*of, metric) for metric in SPREAD - self.metrics[run.id].keys()}
-        return [s for s in self._means.spreads() if (s.contest, s.network, s.metric) not in lacking]
+        whole = [key for key in self._means.whole() if key not in lacking]
+        spreads = [spread for key in whole if (spread := self._means.spread(key)) is not None]
+        return spreads, [self._means.examples(key) for key in whole if key[2] in COMPARED]
 
 
 class _Means:
@@ -165,14 +170,20 @@ class _Means:
             self._left[key] = self._left.get(key, float(contest.repeats)) - weight
             self._images.setdefault(key, {})[cell.repeat] = images
 
-    def spreads(self) -> list[Spread]:
-        """Of every metric that all runs of its contest have."""
-        return [
-            self._spread(key, table) for key, table in self._tables.items() if abs(self._left[key]) < 1e-6
-        ]
+    def whole(self) -> list[tuple[str, str, str]]:
+        """Contest, network and metric of the means that are complete."""
+        return [key for key, left in self._left.items() if abs(left) < 1e-6]
 
-    def _spread(self, key: tuple[str, str, str], table: Mapping[int, npt.NDArray[np.float64]]) -> Spread:
+    def examples(self, key: tuple[str, str, str]) -> ExampleScores:
+        """The scores of test examples in ten-thousandths, by train split."""
+        table = self._tables[key]
+        rows = (np.rint(_TEN_THOUSAND * table[repeat]).astype(np.int64) for repeat in sorted(table))
+        return ExampleScores(*key, tuple(tuple(row.tolist()) for row in rows))
+
+    def spread(self, key: tuple[str, str, str]) -> Spread | None:
+        """The interval of a mean; None where nothing varied."""
         contest, network, metric = key
+        table = self._tables[key]
         tests = self._tests[contest, network]
         shared = len(set.union(*tests.values())) == 1
         each = [self._images[key][repeat] for repeat in sorted(self._images[key])]
@@ -183,4 +194,6 @@ class _Means:
             shared_test=shared,
             bounds=METRICS[metric].bounds,
         )
+        if math.isnan(result.low):
+            return None
         return Spread(*key, result.low, result.high, result.std_err, dict(result.components))

@@ -18,6 +18,9 @@ from .submission import Manifest
 
 SCORES = "scores.jsonl.zst"
 
+COMPARED = ("framework_accuracy", "hypothesis_accuracy", "brier_score")
+"""The metrics by which learners are compared example by example."""
+
 
 @dataclass(frozen=True)
 class Look:
@@ -95,6 +98,21 @@ class Spread:
 
 
 @dataclass(frozen=True)
+class ExampleScores:
+    """Each test example's mean score over shares, from which learners' differences have their intervals.
+
+    Attributes:
+        contest, network, metric: what the scores are about, a metric of `COMPARED`.
+        scores: by train split, a number of ten-thousandths for each example.
+    """
+
+    contest: str
+    network: str
+    metric: str
+    scores: tuple[tuple[int, ...], ...]
+
+
+@dataclass(frozen=True)
 class ScoreReport:
     """The report on a submission.
 
@@ -106,6 +124,7 @@ class ScoreReport:
         manifest: the submission's manifest; None if it could not be read.
         standing: whether it is verified, and how, as a sentence.
         spreads: intervals of the means over shares.
+        examples: scores of the test examples.
     """
 
     name: str
@@ -115,6 +134,7 @@ class ScoreReport:
     manifest: Manifest | None = None
     standing: str = ""
     spreads: tuple[Spread, ...] = ()
+    examples: tuple[ExampleScores, ...] = ()
 
     @classmethod
     def from_plain(cls, values: Mapping[str, Any]) -> ScoreReport:
@@ -129,6 +149,7 @@ class ScoreReport:
             tuple(ScoredRun.from_plain(run) for run in values["runs"]),
             None if manifest is None else Manifest(**manifest),
             spreads=tuple(Spread(**spread) for spread in values["spreads"]),
+            examples=tuple(ExampleScores(**line) for line in values["examples"]),
         )
 
     @property
@@ -138,9 +159,11 @@ class ScoreReport:
 
 
 def write_scores(report: ScoreReport, path: Path) -> None:
-    """Write the scores as lines of JSON: the scored runs, then the means over shares."""
+    """Write the scores as lines of JSON: the scored runs, then what belongs to means over shares."""
     try:
-        plain = [asdict(run) for run in report.runs] + [asdict(spread) for spread in report.spreads]
+        plain = [asdict(run) for run in report.runs] + [
+            asdict(one) for one in (*report.spreads, *report.examples)
+        ]
         for look in (look for line in plain for look in line.get("looks", {}).values()):
             del look["labels"]
         write_lines(path, (json.dumps(line, allow_nan=False) for line in plain))
@@ -156,7 +179,7 @@ def numbers_in(path: Path) -> dict[str, Mapping[str, float]]:
     """
     with opened_lines(path) as file:
         lines = [json.loads(line) for line in file]
-    return {line["run"]: line["metrics"] for line in lines if "components" not in line}
+    return {line["run"]: line["metrics"] for line in lines if "run" in line}
 
 
 def comment(report: ScoreReport) -> str:

@@ -31,7 +31,7 @@ from .reading import Run, read_manifest, read_runs
 from .rounds.model import By, Round
 from .rules import check_rules, judge_rules
 from .safe_files import LIMITS, Limits, Rejected, opened
-from .score_report import ScoredRun, ScoreReport, Spread
+from .score_report import ScoredRun, ScoreReport
 from .submission import MANIFEST, PREDICTIONS, Manifest
 from .truth import PARTS, Truth
 
@@ -145,9 +145,12 @@ def _score(folder: Path, manifest: Manifest, contests: Sequence[Contest], limits
     checked = check(folder, manifest, contests, limits)
     if checked.problems:
         return ScoreReport(manifest.name, checked.problems, checked.notes, manifest=manifest)
-    scored, more, spreads = _numbers(folder, checked, manifest.track, limits, began + limits.seconds)
+    scored, more, counted = _numbers(folder, checked, manifest.track, limits, began + limits.seconds)
+    spreads, examples = counted.means([run for run in checked.entered if run.status == "ok"])
     notes = (*checked.notes, *more)
-    return ScoreReport(manifest.name, (), notes, tuple(scored), manifest, spreads=tuple(spreads))
+    return ScoreReport(
+        manifest.name, (), notes, tuple(scored), manifest, spreads=tuple(spreads), examples=tuple(examples)
+    )
 
 
 @dataclass(frozen=True)
@@ -258,7 +261,7 @@ def _wrong_hashes(entered: _Entered) -> list[str]:
 
 def _numbers(
     folder: Path, checked: Checked, track: str, limits: Limits, deadline: float
-) -> tuple[list[ScoredRun], list[str], list[Spread]]:
+) -> tuple[list[ScoredRun], list[str], Numbers]:
     entered, truths = checked.entered, checked.truths
     failed = [run for run in entered if run.status != "ok"]
     finished = [run for run in entered if run.status == "ok"]
@@ -282,7 +285,7 @@ def _numbers(
     notes += judge_rules(finished, truths, counted, limits, deadline)
     stage(_DOING, max(0.1, deadline - time.monotonic()))
     scored = [_scored(run, truths[run.id], counted) for run in entered]
-    return scored, notes, counted.spreads(finished)
+    return scored, notes, counted
 
 
 def _failure_note(failed: Sequence[Run]) -> list[str]:

@@ -13,7 +13,7 @@ freedom: percentiles of the bootstrap alone are too narrow for three to ten trai
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,7 +38,7 @@ class Interval:
     """A mean with its interval and standard error.
 
     Attributes:
-        low, high: ends of the interval.
+        low, high: ends of the interval; NaN where nothing varied, which says nothing of other draws.
         std_err: standard error of the mean, from all components.
         components: standard error due to each factor alone, by the factor's name. Factors are not quite
             independent, so the squares may sum to more than the square of `std_err`.
@@ -52,6 +52,11 @@ class Interval:
     components: Mapping[str, float]
     df: float
 
+    @property
+    def p_value(self) -> float:
+        """Of the hypothesis that the mean is 0, two-sided."""
+        return float(p_values(np.array(self.mean), np.array(self.std_err), np.array(self.df)))
+
 
 def interval(
     scores: npt.ArrayLike,
@@ -59,6 +64,7 @@ def interval(
     factors: Sequence[str] = (SPLITS,),
     images: npt.ArrayLike | None = None,
     shared_test: bool = True,
+    overlap: float = 0.0,
     level: float = _LEVEL,
     draws: int = _DRAWS,
     bounds: tuple[float, float] = (-math.inf, math.inf),
@@ -74,6 +80,9 @@ def interval(
             independent.
         shared_test: whether all train splits have the same test examples; otherwise each train split (the
             first factor) has its own, and the scores of a smaller test set end in NaN.
+        overlap: test examples for each train example where train splits share examples, as folds do, else 0.
+            The variance of a mean over k splits then is (1 / k + overlap) times theirs (Nadeau and Bengio:
+            "Inference for the Generalization Error", Machine Learning 2003).
         level: 0.05 for 95 % intervals.
         draws: number of bootstrap samples.
         bounds: least and greatest possible mean.
@@ -89,7 +98,7 @@ def interval(
     if shared_test and np.isnan(table).any():
         raise ValueError("scores of a shared test set must not be NaN")
     mean = _mean(table)
-    parts = _variances(table, factors, None if images is None else np.asarray(images), shared_test)
+    parts = _variances(table, factors, None if images is None else np.asarray(images), shared_test, overlap)
     variance = _total(table, parts, shared_test)
     error, df = math.sqrt(variance), _degrees(parts, variance)
     low, high = _ends(table, shared_test, error, df, level, draws, seed)
@@ -138,7 +147,11 @@ def _own_part(each: Floats) -> float:
 
 
 def _variances(
-    table: Floats, factors: Sequence[str], images: npt.NDArray[np.integer] | None, shared_test: bool
+    table: Floats,
+    factors: Sequence[str],
+    images: npt.NDArray[np.integer] | None,
+    shared_test: bool,
+    overlap: float,
 ) -> dict[str, tuple[float, float]]:
     """By factor that was drawn several times: the variance of the mean that comes of it, and its degrees."""
     result: dict[str, tuple[float, float]] = {}
@@ -146,7 +159,7 @@ def _variances(
         k = table.shape[axis]
         if k > 1:
             means = _each_mean(table, axis)
-            result[name] = float(means.var(ddof=1)) / k, k - 1.0
+            result[name] = float(means.var(ddof=1)) * (1 / k + (0.0 if axis else overlap)), k - 1.0
     rest = tuple(range(0 if shared_test else 1, table.ndim - 1))
     each = table.mean(axis=rest)  # [examples], or [splits, examples]
     n = each.shape[-1]
@@ -204,8 +217,8 @@ def _ends(
     from scipy.special import ndtri, stdtrit
 
     mean = _mean(table)
-    if error == 0:
-        return mean, mean
+    if error <= NOTHING:
+        return math.nan, math.nan
     reach = -float(ndtri(level / 2) if math.isinf(df) else stdtrit(df, level / 2)) * error
     result = nested_bootstrap(table, shared_test=shared_test, draws=draws, seed=seed) - mean
     low, high = np.quantile(result, [level / 2, 1 - level / 2]).tolist()
@@ -285,14 +298,130 @@ def image_std_err(scores: npt.ArrayLike, images: npt.ArrayLike) -> float:
     return math.sqrt(max(variance * m * (m - 1) / others**2, usual))
 
 
-def holm(p_values: Floats) -> Floats:
+@dataclass(frozen=True)
+class Pairs:
+    """Differences of the mean scores of all pairs of learners, row minus column.
+
+    Attributes:
+        differences: float64 [m, m].
+        std_errs: float64 [m, m], standard errors as `interval` computes them from a table of differences.
+        df: float64 [m, m], degrees of freedom.
+        p_values: float64 [m, m], two-sided; 1 on the diagonal.
+    """
+
+    differences: Floats
+    std_errs: Floats
+    df: Floats
+    p_values: Floats
+
+
+def pairwise(
+    scores: npt.ArrayLike,
+    *,
+    images: npt.NDArray[np.integer] | None = None,
+    shared_test: bool = True,
+    overlap: float = 0.0,
+) -> Pairs:
+    """Compare all pairs of learners on the same train splits and test examples.
+
+    All variances are sums of squares of numbers that are linear in the scores. So those of a difference
+    follow from inner products of the learners' own, and no table of differences is made.
+
+    Args:
+        scores: [learners, splits, examples]; a smaller test set ends in NaN.
+        images, shared_test, overlap: as for `interval`.
+    """
+    table = np.asarray(scores, np.float64)
+    _, k, n = table.shape
+    there = ~np.isnan(table[0])
+    means = np.nanmean(table, axis=2).mean(axis=1)
+    parts: list[tuple[Floats, float]] = []
+
+    def squares(rows: Floats) -> Floats:
+        product = rows @ rows.T
+        own = np.diag(product)
+        found: Floats = np.maximum(own[:, None] + own[None, :] - 2 * product, 0.0)
+        return found
+
+    of_splits = np.nanmean(table, axis=2)
+    if k > 1:
+        centred = of_splits - of_splits.mean(axis=1, keepdims=True)
+        parts.append((squares(centred) / (k - 1) * (1 / k + overlap), k - 1.0))
+    each = table.mean(axis=1)[:, None] if shared_test else table
+    sizes = (~np.isnan(each[0])).sum(axis=1)
+    residuals = np.nan_to_num(each - np.nanmean(each, axis=2, keepdims=True))
+    own = squares(
+        (residuals / (len(sizes) * np.sqrt(np.maximum(sizes - 1, 1) * sizes))[:, None]).reshape(
+            len(table), -1
+        )
+    )
+    if n > 1 and images is None:
+        parts.append((own, float(sizes.sum() - len(sizes))))
+    elif n > 1:
+        assert images is not None
+        flat = each[:, there if not shared_test else there[:1]]
+        parts.append(_by_image(flat, images[there] if not shared_test else images, squares))
+    total = sum((variance for variance, _ in parts), np.zeros((len(table),) * 2))
+    if shared_test and k > 1 and n > 1:
+        whole = table.mean(axis=(1, 2), keepdims=True)
+        rest = table - table.mean(axis=1, keepdims=True) - table.mean(axis=2, keepdims=True) + whole
+        df = (k - 1.0) * (n - 1)
+        total -= (len(parts) - 1) * squares(rest.reshape(len(table), -1)) / df / (k * n)
+    elif k > 1 and n > 1:
+        total -= own
+    total = np.maximum(total, np.max([variance for variance, _ in parts], axis=0, initial=0.0))
+    weight = sum((variance**2 / df for variance, df in parts), np.zeros_like(total))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        df = np.where(weight > 0, total**2 / weight, math.inf)
+    differences, errors = means[:, None] - means[None, :], np.sqrt(total)
+    return Pairs(differences, errors, df, p_values(differences, errors, df))
+
+
+def _by_image(
+    flat: Floats, images: npt.NDArray[np.integer], squares: Callable[[Floats], Floats]
+) -> tuple[Floats, float]:
+    """The variances of `image_std_err` for all pairs, and their degrees of freedom."""
+    from scipy.sparse import csr_array
+
+    n = flat.shape[1]
+    deviations = flat - flat.mean(axis=1, keepdims=True)
+    usual = squares(deviations) / (n - 1) / n
+    example, slot = np.nonzero(images >= 0)
+    _, image = np.unique(images[example, slot], return_inverse=True)
+    pairs = np.unique(np.stack([example, image.reshape(-1)]), axis=1)
+    m = int(pairs[1].max()) + 1 if pairs.size else 0
+    if m < 2:
+        return usual, max(1.0, m - 1.0)
+    shows = csr_array((np.ones(pairs.shape[1]), (pairs[1], pairs[0])), shape=(m, n))
+    too_often = np.sqrt(np.maximum(np.bincount(pairs[0], minlength=n) - 1.0, 0.0))
+    none = np.bincount(pairs[0], minlength=n) == 0  # shows no image: its own deviation counts once
+    sums = squares((shows @ deviations.T).T)
+    surplus = squares(deviations * too_often) - squares(deviations * none)
+    others = max(m - pairs.shape[1] / n, (m - 1) / 2)
+    scaled = (sums - surplus) / n**2 * m * (m - 1) / others**2
+    return np.maximum(scaled, usual), m - 1.0
+
+
+def p_values(differences: Floats, std_errs: Floats, df: Floats) -> Floats:
+    """Two-sided p values of differences with their standard errors, by Student's t; 1 where none is known."""
+    from scipy.special import ndtr, stdtr
+
+    known = std_errs > NOTHING
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = -np.abs(differences) / np.where(known, std_errs, 1.0)
+        finite = np.where(np.isinf(df), 1.0, df)
+        found = 2 * np.where(np.isinf(df), ndtr(t), stdtr(finite, t))
+    return np.where(known, found, 1.0)
+
+
+def holm(plain: Floats) -> Floats:
     """float64 [m]: p values corrected for m tests, by Holm's step-down method.
 
     Holm: "A Simple Sequentially Rejective Multiple Test Procedure", Scandinavian Journal of Statistics 1979.
     """
-    m = len(p_values)
-    order = np.argsort(p_values, kind="stable")
-    stepped = np.maximum.accumulate(p_values[order] * np.arange(m, 0, -1))
+    m = len(plain)
+    order = np.argsort(plain, kind="stable")
+    stepped = np.maximum.accumulate(plain[order] * np.arange(m, 0, -1))
     corrected = np.empty(m)
     corrected[order] = np.minimum(stepped, 1.0)
     return corrected
