@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
@@ -20,12 +19,13 @@ from nsl_bench.core.tracks import Track
 from nsl_bench.run.job import PROTOCOL, ShiftPair
 
 from .accepted import SUBMISSIONS, check_there
+from .comparing import Comparison, Difference, front
 from .contests import BOARD, Contest, read_contests
 from .entries import NAMES, Area, Entry, accepted_manifest, read_entries
-from .ranking import Placing, adjusted_p_values, front, place
 from .rounds.model import read_rounds
-from .score_report import SCORES
+from .score_report import COMPARED, SCORES
 from .submission import MANIFEST
+from .truth import tests_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,15 +52,22 @@ _LONGEST_SLUG = 60
 
 @dataclass(frozen=True)
 class Rank:
-    """An entry's place in a contest.
+    """The ranks that an entry can have in a contest, by the metric that ranks.
 
     Attributes:
-        rank: rank among the entries of its track that can rank; None if it cannot, or the metric is missing.
+        first, last: the best and the worst; those of all entries hold together with 95 %. None if it has
+            none, since runs are missing or failed.
         of: number of entries with a rank.
     """
 
-    rank: int | None
+    first: int | None
+    last: int | None
     of: int
+
+    def __str__(self) -> str:
+        if self.first is None:
+            return ""
+        return str(self.first) if self.first == self.last else f"{self.first} to {self.last}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,14 +113,61 @@ class Board:
         """The metric that ranks: framework accuracy, or hypothesis accuracy in a track without images."""
         return "hypothesis_accuracy" if track == "symbolic" else "framework_accuracy"
 
-    def matrix(
-        self, contest: Contest, track: str, metric: str
-    ) -> tuple[list[Entry], npt.NDArray[np.float64]]:
-        """The entries of a contest that are ranked, and float64 [entries, repeats]."""
-        rows = [(e, e.repeats(contest, metric)) for e in self.of(contest, track) if e.can_rank(contest)]
-        whole = [(e, row) for e, row in rows if len(row)]
-        values = np.array([row for _, row in whole]).reshape(len(whole), contest.repeats)
-        return [e for e, _ in whole], values
+    def reference(self, contest: Contest) -> Entry | None:
+        """The entry that others are compared with: FFNSL with the contest's main network."""
+        mine = [e for e in self.of(contest, "pretrained") if e.is_ours and e.can_rank(contest)]
+        often = Counter(e.network for e in self.of(contest, "pretrained"))
+        main = next(iter(contest.networks), "") or max(often, key=lambda name: often[name], default="")
+        mine.sort(key=lambda e: (e.network != main, len(e.manifest.learner), e.slug))
+        return mine[0] if mine else None
+
+    def comparison(self, contest: Contest, metric: str, track: str) -> Comparison[Entry] | None:
+        """The entries of a contest by a metric; None if fewer than two have its scores.
+
+        Those on true concepts are compared with each other only: they have no shares of shifted images.
+        """
+        return self._comparisons[contest.name, metric, track == "symbolic"]
+
+    @cached_property
+    def _comparisons(self) -> Mapping[tuple[str, str, bool], Comparison[Entry] | None]:
+        return {
+            (contest.name, metric, symbolic): self._compared(contest, metric, symbolic)
+            for contest in self.contests
+            for metric in COMPARED
+            for symbolic in (False, True)
+        }
+
+    def _compared(self, contest: Contest, metric: str, symbolic: bool) -> Comparison[Entry] | None:
+        key = contest.name, metric
+        entries = [e for e in self.of(contest) if e.can_rank(contest) and key in e.examples]
+        entries = [e for e in entries if (e.track == "symbolic") == symbolic]
+        if len(entries) < 2:
+            return None
+        tested = tests_of(contest)
+        return Comparison(
+            entries,
+            np.stack([e.examples[key] for e in entries]).astype(np.float64),
+            higher_is_better=METRICS[metric].higher_is_better is not False,
+            images=None if symbolic or metric == "hypothesis_accuracy" else tested.images,
+            shared_test=tested.shared,
+            overlap=tested.overlap,
+        )
+
+    def differences(self, contest: Contest, metric: str) -> Mapping[Entry, Difference]:
+        """How much better than the reference each entry is by a metric, where that is known."""
+        reference = self.reference(contest)
+        if reference is None:
+            return {}
+        comparison = self.comparison(contest, metric, reference.track)
+        if metric in COMPARED:
+            return comparison.against(reference) if comparison and reference in comparison else {}
+        higher, mine = METRICS[metric].higher_is_better is not False, reference.repeats(contest, metric)
+        others = ((e, e.repeats(contest, metric)) for e in self.of(contest) if e.track != "symbolic")
+        return {
+            e: Difference.over_splits(theirs - mine if higher else mine - theirs)
+            for e, theirs in others
+            if e is not reference and e.can_rank(contest) and len(theirs) == len(mine) > 0
+        }
 
     def area(self, entry: Entry, contest: Contest, metric: str) -> Area | None:
         """A metric's mean over shares; None if runs are missing."""
@@ -146,41 +200,32 @@ class Board:
         """The contests with entries of a track: the public ones, or those of a sealed round."""
         return [c for c in self.contests if c.sealed_round == sealed_round and self.of(c, track)]
 
-    def over_contests(self, track: str) -> tuple[list[Entry], npt.NDArray[np.float64]]:
-        """The entries that are ranked in every public contest of a track, and float64 [entries, contests].
-
-        The numbers are means over shares of the metric that ranks.
-        """
-        metric = self.main_metric(track)
-        contests = self.open_to(track)
-        rows = []
-        for entry in (e for e in self.entries if e.track == track and not e.manifest.round):
-            areas = [self.area(entry, c, metric) if entry.can_rank(c) else None for c in contests]
-            rows += [(entry, [a.mean for a in areas if a is not None])] if all(areas) else []
-        values = np.array([row for _, row in rows]).reshape(len(rows), len(contests))
-        return [entry for entry, _ in rows], values
-
-    @cached_property
-    def _placings(self) -> dict[tuple[str, str], dict[Entry, tuple[Placing, int]]]:
-        tables = [
-            (contest, track, *self.matrix(contest, track, self.main_metric(track)))
-            for contest in self.contests
-            for track in self.tracks(contest)
-        ]
-        corrected = adjusted_p_values([values for _, _, _, values in tables])
-        placings = {}
-        for (contest, track, entries, values), p_values in zip(tables, corrected, strict=True):
-            higher = METRICS[self.main_metric(track)].higher_is_better is not False
-            placed = place(values, higher_is_better=higher, p_values=p_values)
-            placings[contest.name, track] = {entries[p.index]: (p, len(placed)) for p in placed}
-        return placings
+    def summaries(self) -> Iterator[str]:
+        """The answers to the board's question, in sentences: where another learner is better than FFNSL."""
+        rest = []
+        for contest in self.contests:
+            all_of = self.differences(contest, "framework_accuracy")
+            others = {e: d for e, d in all_of.items() if not e.is_ours and e.track != "symbolic"}
+            better = sorted((d.mean, e.title) for e, d in others.items() if d.word == "better")
+            if better:
+                mean, title = better[-1]
+                yield (
+                    f"On {contest.name} {len(better)} of {len(others)} learners are better than FFNSL, "
+                    f"{title} by {100 * mean:.1f} points."
+                )
+            elif others:
+                worse = sum(d.word == "worse" for d in others.values())
+                rest.append(f"{contest.name} ({worse} of {len(others)} are worse)")
+        if rest:
+            yield f"None is better on {', '.join(rest)}."
 
     def rank(self, entry: Entry, contest: Contest) -> Rank:
-        """An entry's rank in its track by the mean over shares of the main metric."""
-        placed = self._placings.get((contest.name, entry.track), {})
-        if entry not in placed:
-            return Rank(None, len(placed))
-        return Rank(placed[entry][0].rank, placed[entry][1])
+        """The ranks that an entry can have by the metric that ranks."""
+        comparison = self.comparison(contest, self.main_metric(entry.track), entry.track)
+        if comparison is None:
+            return Rank(None, None, 0)
+        first, last = comparison.ranks.get(entry, (None, None))
+        return Rank(first, last, len(comparison.learners))
 
     def frame(self, contest: Contest) -> pd.DataFrame:
         """One row per run, with the columns of `Store.frame`; the learner is the entry's title."""

@@ -74,6 +74,8 @@ class Contest(Declared):
             ``"train"`` train images only.
         paper: for each shift, the shift whose published curve is shown with it.
         same_images: whether the paper's images are of the same kind.
+        networks: its perception networks by name, each with its fingerprint (`Network.fingerprint`), the main
+            one first. Runs that see through another network do not belong to the contest. Empty: any network.
         test_task: task of the same family that learners are tested on, as results write it; empty for the
             task itself.
     """
@@ -100,6 +102,9 @@ class Contest(Declared):
         Mapping[str, _LINE], Is("a table that names a published shift for shifts of the contest")
     ] = field(default_factory=dict)
     same_images: bool = False
+    networks: Annotated[
+        Mapping[str, _LINE], Is("a table that names the fingerprint of each network of the contest")
+    ] = field(default_factory=dict)
     test_task: Annotated[str, Is("a task of the same family", test=str.isprintable)] = ""
 
     @property

@@ -7,6 +7,7 @@ memory. They are read from the scores of an accepted submission, without its pre
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,12 +19,13 @@ import numpy.typing as npt
 from nsl_bench.core.declared import checked, parse_json
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.metrics import METRICS
+from nsl_bench.run.statistics import padded
 
 from .contests import Cell, Contest
 from .packing import opened_lines
 from .reading import Run, read_runs
 from .rounds.model import Round
-from .score_report import SCORES, Look, Spread
+from .score_report import SCORES, TEN_THOUSAND, Look, Spread
 from .standing import Standing, standing_of
 from .submission import MANIFEST, Manifest, slug
 
@@ -67,6 +69,8 @@ class Entry:
         failed: for each contest, the status of each cell's failed run, ``""`` if it succeeded. A failed run
             counts as the majority class, and no better than the entry's worst successful run.
         spreads: intervals by contest and metric.
+        examples: by contest and metric, each test example's mean score over shares, float32 [train splits,
+            examples]; a smaller test set ends in NaN.
     """
 
     slug: str
@@ -81,11 +85,17 @@ class Entry:
     looks: Mapping[str, Sequence[Mapping[str, Look]]] = field(default_factory=dict)
     failed: Mapping[str, Sequence[str]] = field(default_factory=dict)
     spreads: Mapping[tuple[str, str], Spread] = field(default_factory=dict)
+    examples: Mapping[tuple[str, str], npt.NDArray[np.float32]] = field(default_factory=dict)
 
     @property
     def track(self) -> str:
         """The supervision used."""
         return self.manifest.track
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether its learner is FFNSL, with whatever options: the one that others are compared with."""
+        return self.manifest.learner.partition(":")[0] == "ffnsl"
 
     def whole(self, contest: Contest) -> bool:
         """Whether it has every run of a contest."""
@@ -158,6 +168,21 @@ class Entry:
         weights = contest_weights(contest, self.track)
         result: npt.NDArray[np.float64] = weights @ np.where(np.isnan(column), 0.0, column)
         return result if not np.isnan(column).any() else np.empty(0)
+
+    def without_shift(self, contest: Contest, metric: str) -> float:
+        """The metric's mean over train splits at 0 %; NaN where runs are missing or have no such number."""
+        table = self.values.get(contest.name)
+        if table is None:
+            return math.nan
+        rows = [k for k, cell in enumerate(contest.cells_of(self.track)) if cell.percent == 0]
+        return float(table[rows, NAMES.index(metric)].mean()) if rows else math.nan
+
+    def succeeded(self, contest: Contest, metric: str) -> float | None:
+        """The metric's mean over the runs that did not fail, where some did and some did not."""
+        failed = np.array(self.failed.get(contest.name, ()), np.str_) != ""
+        if not failed.any() or failed.all():
+            return None
+        return float(self.values[contest.name][~failed, NAMES.index(metric)].mean())
 
     def curve(self, contest: Contest, shift: str, metric: str) -> list[tuple[float, float, float]]:
         """Percentage, mean and standard error (0 for one value), by percentage."""
@@ -245,7 +270,7 @@ def read_entries(folder: Path, contests: Sequence[Contest], rounds: Sequence[Rou
     try:
         manifest = accepted_manifest(folder / MANIFEST)
         standing = standing_of(manifest, rounds, folder)
-        grids, spreads = _read_scores(folder / SCORES, manifest.track, contests)
+        grids, spreads, examples = _read_scores(folder / SCORES, manifest.track, contests)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError, UserError) as error:
         raise UserError(
             f"The submission {folder} cannot be read ({type(error).__name__}: {error}); score it again "
@@ -266,6 +291,7 @@ def read_entries(folder: Path, contests: Sequence[Contest], rounds: Sequence[Rou
             looks={name: grid.looks for name, grid in mine.items()},
             failed={name: grid.failed for name, grid in mine.items()},
             spreads=spreads.get(network, {}),
+            examples=examples.get(network, {}),
         )
         for network, mine in sorted(grids.items())
     ]
@@ -273,21 +299,26 @@ def read_entries(folder: Path, contests: Sequence[Contest], rounds: Sequence[Rou
 
 _Grids = dict[str, dict[str, _Grid]]
 _Spreads = dict[str, dict[tuple[str, str], Spread]]
+_Examples = dict[str, dict[tuple[str, str], npt.NDArray[np.float32]]]
 
 
-def _read_scores(path: Path, track: str, contests: Sequence[Contest]) -> tuple[_Grids, _Spreads]:
-    """By network: the grid of each contest, and the spreads."""
+def _read_scores(path: Path, track: str, contests: Sequence[Contest]) -> tuple[_Grids, _Spreads, _Examples]:
+    """By network: the grid of each contest, the spreads, and the scores of examples."""
     index = {
         contest.name: {cell: k for k, cell in enumerate(contest.cells_of(track))} for contest in contests
     }
     grids: _Grids = {}
     spreads: _Spreads = {}
+    examples: _Examples = {}
     begin = 0
     with opened_lines(path) as file:
         for line in file:
             values = json.loads(line)
             network, contest = values["network"], values["contest"]
-            if "run" not in values:
+            if "scores" in values:
+                rows = [np.array(row, np.float32) / TEN_THOUSAND for row in values["scores"]]
+                examples.setdefault(network, {})[contest, values["metric"]] = padded(rows, np.nan)
+            elif "run" not in values:
                 spreads.setdefault(network, {})[contest, values["metric"]] = Spread(**values)
             else:
                 row = index.get(contest, {}).get(Cell(values["shift"], values["percent"], values["repeat"]))
@@ -296,4 +327,4 @@ def _read_scores(path: Path, track: str, contests: Sequence[Contest]) -> tuple[_
                     grid = mine.setdefault(contest, _Grid(len(index[contest])))
                     grid.add(row, values, (begin, len(line)))
             begin += len(line)
-    return grids, spreads
+    return grids, spreads, examples

@@ -24,7 +24,7 @@ from .entries import contest_weights
 from .likeness import look_at
 from .predictions import Predicted, letters_of
 from .reading import Run
-from .score_report import COMPARED, ExampleScores, Look, Spread
+from .score_report import COMPARED, TEN_THOUSAND, ExampleScores, Look, Spread
 from .truth import Truth
 
 PROBABILISTIC = frozenset(name for name, metric in METRICS.items() if "probabilities" in metric.needs)
@@ -32,8 +32,6 @@ PROBABILISTIC = frozenset(name for name, metric in METRICS.items() if "probabili
 
 SPREAD = frozenset(name for name, metric in METRICS.items() if metric.per_example is not None)
 """The numbers whose spread is kept: means over test examples."""
-
-_TEN_THOUSAND = 10_000
 
 Labels = npt.NDArray[np.int64]
 
@@ -177,7 +175,7 @@ class _Means:
     def examples(self, key: tuple[str, str, str]) -> ExampleScores:
         """The scores of test examples in ten-thousandths, by train split."""
         table = self._tables[key]
-        rows = (np.rint(_TEN_THOUSAND * table[repeat]).astype(np.int64) for repeat in sorted(table))
+        rows = (np.rint(TEN_THOUSAND * table[repeat]).astype(np.int64) for repeat in sorted(table))
         return ExampleScores(*key, tuple(tuple(row.tolist()) for row in rows))
 
     def spread(self, key: tuple[str, str, str]) -> Spread | None:

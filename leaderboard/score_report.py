@@ -22,6 +22,10 @@ COMPARED = ("framework_accuracy", "hypothesis_accuracy", "brier_score")
 """The metrics by which learners are compared example by example."""
 
 
+TEN_THOUSAND = 10_000
+"""Scores of test examples are written as so many parts of 1."""
+
+
 @dataclass(frozen=True)
 class Look:
     """A summary of the predictions of one evaluation, so that they need not be read again.

@@ -202,6 +202,7 @@ def check(folder: Path, manifest: Manifest, contests: Sequence[Contest], limits:
     problems += incomplete(lines, manifest.track)
     problems += of_several_versions((truth.contest, run.job.learner_version) for run, truth in entered)
     problems += _wrong_hashes(entered)
+    problems += _other_networks(entered)
     return Checked(runs, truths, tuple(problems), tuple(notes))
 
 
@@ -256,6 +257,24 @@ def _wrong_hashes(entered: _Entered) -> list[str]:
         f"labels, examples or images differ in {listed(jobs)}."
         for part, jobs in wrong.items()
         if jobs
+    ]
+
+
+def _other_networks(entered: _Entered) -> list[str]:
+    """Contests of which runs saw through another network than the contest's, or through several."""
+    seen: dict[tuple[str, str, str], set[str]] = {}
+    for run, truth in entered:
+        name, networks = run.job.network, truth.contest.networks
+        if name is not None:
+            expected = networks.get(name, f"none but {', '.join(networks)}" if networks else "")
+            fingerprint = str(run.environment.get("network_fingerprint", "none"))
+            seen.setdefault((_line(truth), name, expected), set()).add(fingerprint)
+    return [
+        f"{line}: all runs must see through one network"
+        + (f", the contest's ({expected}); there are runs through" if expected else "; there are")
+        + f" {listed(sorted(fingerprints))}. Do them again with the shipped weights."
+        for (line, _, expected), fingerprints in seen.items()
+        if len(fingerprints) > 1 or (expected and fingerprints != {expected})
     ]
 
 

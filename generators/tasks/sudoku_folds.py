@@ -55,7 +55,7 @@ class FoldedSudoku(Sudoku):
         if grids < 2 * folds or grids % 2:
             raise UserError(f"{self.name}: grids must be an even number of {2 * folds} or more; got {grids}.")
         self.folds, self.grids = folds, grids
-        self.repeats, self.own_tests = folds, fold is None
+        self.repeats, self.own_tests, self.overlap = folds, fold is None, 1 / (folds - 1)
         self._seed: int | str = 0
         self._plain = self.name
         self._take(fold or 1)

@@ -52,6 +52,7 @@ class Uci(Benchmark):
     named_shifts: Mapping[str, str] = MappingProxyType({"rotate90": "rotate:90"})
     own_tests = True
     repeats = FOLDS
+    overlap = 1 / (FOLDS - 2)
     true_rule = ""
 
     set: str = option("iris", "the table, e.g. ``iris``, ``wine``, ``car``, ``mushroom``")

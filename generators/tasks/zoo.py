@@ -52,6 +52,7 @@ class Zoo(Benchmark):
     concept_space = _DIGITS
     true_rule = ""
     repeats = FOLDS
+    overlap = 1 / (FOLDS - 1)
     sources = ("sklearn_digits", "mnist")
     named_shifts: Mapping[str, str] = MappingProxyType({"rotate90": "rotate:90"})
     about = (

@@ -24,15 +24,15 @@ from nsl_bench.report.line_styles import learner_slots, line_slots
 from nsl_bench.report.published.papers import ffnsl2023, paper
 
 from ..board import AREAS, FRONT, Board
+from ..comparing import Difference
 from ..contests import Contest
 from ..entries import Entry
 from ..likeness import Likeness, likenesses
-from ..ranking import groups, mean_ranks
 from ..submission import slug
 from . import takeaway
-from .charts import Curve, Front, draw_critical_differences, write_charts
+from .charts import Curve, Front, write_charts
 from .examples import write_pictures
-from .pages import learner_page, overview_rows
+from .pages import learner_page, rows_of
 from .rundata import write_runs, write_test
 
 if TYPE_CHECKING:
@@ -40,9 +40,7 @@ if TYPE_CHECKING:
 
 _HERE = Path(__file__).parent
 _MOST_LINES = 8
-_MOST_BARS = _MOST_DOTS = 24
-_FEWEST_CONTESTS = 3
-"""A paired test over fewer benchmarks finds nothing."""
+_MOST_DOTS = 24
 
 _CHUNK = 6
 _FEW = 4
@@ -111,6 +109,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     environment.filters["number"] = _number
+    environment.filters["points"] = _points
     environment.globals.update(
         metrics=METRICS, areas=AREAS, version=__version__, tables=tuple(takeaway.FORMS)
     )
@@ -123,6 +122,14 @@ def _number(value: float | None, metric: str) -> str:
     return f"{value:,.{METRICS[metric].digits}f}"
 
 
+def _points(difference: Difference | None) -> str:
+    """A difference in hundredths of 1, with its interval, where there is one."""
+    if difference is None:
+        return "\N{EN DASH}"
+    mean, low, high = (100 * value for value in (difference.mean, difference.low, difference.high))
+    return f"{mean:+.1f}" if low != low else f"{mean:+.1f} ({low:+.1f} to {high:+.1f})"
+
+
 def _build(board: Board, out: Path, pictures: bool, workers: int) -> int:
     page = _Pages(board, out).write
     shutil.copytree(_HERE / "static", out / "static")
@@ -132,15 +139,14 @@ def _build(board: Board, out: Path, pictures: bool, workers: int) -> int:
     page(
         "index.html",
         "index.html",
-        rows=overview_rows(board),
+        rows=[row for contest in with_entries for row in rows_of(board, contest)],
         contests=with_entries,
-        pictures=list(_critical_differences(board, out / "pictures")),
     )
     folder = out / "data/curves"
     drawn: list[Curve | Front] = []
     for contest in with_entries:
         curves = list(_curves(board, contest, folder))
-        tracks = [_track(board, contest, track, folder) for track in board.tracks(contest)]
+        tracks = [_pareto(board, contest, track, folder) for track in board.tracks(contest)]
         charts = [*curves, *(track["chart"] for track in tracks if track["chart"])]
         write_charts(contest.name, charts, folder)
         drawn += charts if pictures else []
@@ -151,6 +157,8 @@ def _build(board: Board, out: Path, pictures: bool, workers: int) -> int:
             areas=board.areas_of(contest),
             task=registry.create("benchmark", contest.task),
             tested=registry.create("benchmark", contest.tested),
+            rows=rows_of(board, contest, board.areas_of(contest)),
+            reference=board.reference(contest),
             tracks=tracks,
             kept_out=board.kept_out(contest),
             curves=curves,
@@ -217,36 +225,15 @@ def _write_entry(pages: _Pages, entry: Entry, likeness: Likeness) -> None:
     write_runs(entry.folder, runs, pages.out / "data/runs" / entry.slug)
 
 
-def _track(board: Board, contest: Contest, track: str, folder: Path) -> dict[str, Any]:
-    """A track's table and Pareto front on a contest's page."""
-    metric = board.main_metric(track)
-    entries = sorted(
-        board.of(contest, track),
-        key=lambda e: (board.rank(e, contest).rank or 10**9, -(_mean(board, e, contest, metric))),
-    )
-    weighed = (metric, *FRONT)
+def _pareto(board: Board, contest: Contest, track: str, folder: Path) -> dict[str, Any]:
+    """A track's Pareto front on a contest's page."""
+    weighed = (board.main_metric(track), *FRONT)
     fronts = [
         {"entry": e, "on": on, "means": {m: _mean(board, e, contest, m) for m in weighed}}
         for e, on in board.front(contest, track)
     ]
-    return {
-        "name": track,
-        "metric": metric,
-        "entries": [
-            {
-                "entry": e,
-                "rank": board.rank(e, contest),
-                "areas": {m: board.area(e, contest, m) for m in board.areas_of(contest)},
-                "runs": sum(length > 0 for _, length in e.spans[contest.name]),
-                "of": len(contest.cells_of(track)),
-                "failures": e.failures(contest),
-            }
-            for e in entries
-        ],
-        "weighed": weighed,
-        "front": fronts,
-        "chart": _front(contest, track, fronts[:_MOST_DOTS], weighed, folder) if len(fronts) > 1 else None,
-    }
+    chart = _front(contest, track, fronts[:_MOST_DOTS], weighed, folder) if len(fronts) > 1 else None
+    return {"name": track, "weighed": weighed, "front": fronts, "chart": chart}
 
 
 def _front(
@@ -264,30 +251,6 @@ def _front(
     ]
     base = folder / f"{contest.name}-front-{track}"
     return Front((ranked, atoms), f"{contest.benchmark}, track {track}", dots, base)
-
-
-def _critical_differences(board: Board, folder: Path) -> Iterator[dict[str, Any]]:
-    """A picture for each track of which several learners have all runs of several contests."""
-    for track in dict.fromkeys(entry.track for entry in board.entries):
-        metric = board.main_metric(track)
-        entries, values = board.over_contests(track)
-        if len(entries) < 2 or values.shape[1] < _FEWEST_CONTESTS:
-            continue
-        higher = METRICS[metric].higher_is_better is not False
-        ranks = mean_ranks(values, higher_is_better=higher)
-        best = [int(k) for k in ranks.argsort(kind="stable")[:_MOST_BARS]]
-        rows = values[best]
-        ranked = mean_ranks(rows, higher_is_better=higher).tolist()
-        titles, alike = [entries[k].title for k in best], groups(rows, higher_is_better=higher)
-        draw_critical_differences(titles, ranked, alike, folder / f"ranks-{track}")
-        yield {
-            "track": track,
-            "metric": metric,
-            "contests": values.shape[1],
-            "file": f"ranks-{track}.svg",
-            "ranks": ", ".join(f"{title} {rank:.2f}" for title, rank in zip(titles, ranked, strict=True)),
-            "alike": "; ".join(", ".join(titles[k] for k in group) for group in alike),
-        }
 
 
 def _mean(board: Board, entry: Entry, contest: Contest, metric: str) -> float:

@@ -173,45 +173,5 @@ def _figure(
             figure.savefig(f"{base}.{ending}", dpi=110, metadata=_METADATA[ending])
 
 
-def draw_critical_differences(
-    names: Sequence[str], ranks: Sequence[float], groups: Sequence[Sequence[int]], base: Path
-) -> None:
-    """Write an SVG with mean ranks on a line, best on the left; a bar joins those that do not differ.
-
-    A bar has a dot at each learner of its group, for it can pass one that is not of it: groups are
-    neighbours by mean, and that need not be their order by mean rank.
-
-    Args:
-        names: of two or more learners.
-        ranks: their mean ranks, 1 is best.
-        groups: indices of learners of which no two differ.
-        base: path of the file, without its ending.
-    """
-    n, half, top = len(names), (len(names) + 1) // 2, 1 + 0.6 * len(groups)
-    order = sorted(range(n), key=lambda k: ranks[k])
-    high = 0.18 * (top + half)
-    with _figure(base, (6.6, 0.35 + high), ["svg"]) as figure:
-        axis = figure.add_axes((0.28, 0, 0.44, high / (0.35 + high)))
-        axis.set(xlim=(1, n), ylim=(top + half, 0), xticks=range(1, n + 1, -(-n // 9)), yticks=[])
-        axis.xaxis.tick_top()
-        axis.spines[["left", "right", "bottom"]].set_visible(False)
-        for place, k in enumerate(order):
-            first = place < half
-            line, end = top + (place if first else n - 1 - place), 1 if first else n
-            axis.plot([ranks[k], ranks[k], end], [0, line, line], color="0.5", lw=0.8, clip_on=False)
-            axis.annotate(
-                f"{in_picture(_cut(names[k]))} {ranks[k]:.2f}",
-                (end, line),
-                (-5 if first else 5, 0),
-                textcoords="offset points",
-                ha="right" if first else "left",
-                va="center",
-                fontsize=8,
-            )
-        for level, group in enumerate(groups):
-            places = sorted(ranks[k] for k in group)
-            axis.plot(places, [0.6 + 0.6 * level] * len(places), "o-", color="black", lw=3, ms=4, mfc="white")
-
-
 def _cut(name: str) -> str:
     return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 1]}…"

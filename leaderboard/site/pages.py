@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,7 +13,8 @@ import numpy as np
 from nsl_bench.core.metrics import METRICS
 from nsl_bench.core.shift import STANDARD
 
-from ..board import AREAS, Board
+from ..board import AREAS, Board, Rank
+from ..comparing import Difference
 from ..contests import Cell, Contest
 from ..entries import NAMES, Area, Entry
 from ..score_report import Spread
@@ -23,88 +25,80 @@ _CHARACTERS = {"asp": 400, "tree": 200}
 
 
 @dataclass(frozen=True)
-class OverviewRow:
-    """A row of the overview: an entry in one contest, or in all of its track (`contest` is None).
+class Row:
+    """An entry in a contest.
 
     Attributes:
-        entry: which.
-        contest: which, None for the mean over all contests.
-        rank: in the contest; the mean rank over all contests; None if it has none.
-        of: how many have a rank in it.
+        entry, contest: which.
+        rank: the ranks that it can have.
+        difference: to FFNSL, by the metric that ranks; None for FFNSL itself and where it is not known.
+        to_best: to the best entry, by the same metric.
+        without_shift: the metric at 0 %.
+        lost: what the mean over shares lacks to it.
         areas: mean over shares by metric.
+        succeeded: the metric's mean over the runs that did not fail, where some did; else None.
         runs: number of runs.
         failures: how many of them failed.
-        entered: in how many contests.
-        open: how many contests its track has.
     """
 
     entry: Entry
-    contest: Contest | None
-    rank: float | None
-    of: int
+    contest: Contest
+    rank: Rank
+    difference: Difference | None
+    to_best: Difference | None
+    without_shift: float
+    lost: float
     areas: Mapping[str, Area | None]
+    succeeded: float | None
     runs: int
     failures: int
-    entered: int
-    open: int
 
     @property
     def why_unranked(self) -> str:
-        """Why an entry that has its runs is not ranked; empty if it is."""
+        """Why an entry has no rank; empty if it has one."""
+        if self.rank.first is not None:
+            return ""
         if self.entry.manifest.told_the_answer:
             return "told the answer"
-        return "all of its runs failed" if self.failures == self.runs else ""
+        return "all of its runs failed" if self.failures == self.runs else "runs are missing"
 
 
-def overview_rows(board: Board) -> list[OverviewRow]:
-    """A row an entry over all contests, then a row an entry and contest; best first."""
-    rows = []
-    for entry in board.entries:
-        mine = [contest for contest in board.contests if contest.name in entry.values]
-        each = []
-        for contest in mine:
-            rank = board.rank(entry, contest)
-            areas = {metric: board.area(entry, contest, metric) for metric in AREAS}
-            runs = sum(length > 0 for _, length in entry.spans[contest.name])
-            failures = entry.failures(contest)
-            each.append(OverviewRow(entry, contest, rank.rank, rank.of, areas, runs, failures, 1, 1))
-        rows += [_over_all(board, entry, each), *each]
+def rows_of(board: Board, contest: Contest, metrics: Sequence[str] = AREAS) -> list[Row]:
+    """A row an entry of a contest, best first; those without a rank come last."""
+    rows = [_row(board, contest, entry, metrics) for entry in board.of(contest)]
     rows.sort(key=lambda row: _order(board, row))
     return rows
 
 
-def _over_all(board: Board, entry: Entry, each: Sequence[OverviewRow]) -> OverviewRow:
-    """The mean over the public contests or those of a sealed round; only if all of the track were entered."""
-    open_to_it = board.open_to(entry.track, entry.manifest.round)
-    areas: dict[str, Area | None] = {}
-    for metric in AREAS:
-        each_area = [row.areas[metric] for row in each]
-        defined = [area for area in each_area if area is not None]
-        areas[metric] = None
-        if len(defined) == len(open_to_it):
-            error = float(np.sqrt(sum(area.std_err**2 for area in defined)) / len(defined))
-            areas[metric] = Area(float(np.mean([area.mean for area in defined])), error)
-    ranks = [row.rank for row in each if row.rank is not None]
-    return OverviewRow(
+def _row(board: Board, contest: Contest, entry: Entry, metrics: Sequence[str]) -> Row:
+    metric = board.main_metric(entry.track)
+    area, start = board.area(entry, contest, metric), entry.without_shift(contest, metric)
+    sign = 1 if METRICS[metric].higher_is_better else -1
+    comparison = board.comparison(contest, metric, entry.track)
+    best = None
+    if comparison is not None and entry in comparison and entry is not comparison.best:
+        best = comparison.difference(entry, comparison.best)
+    return Row(
         entry,
-        None,
-        float(np.mean(ranks)) if len(ranks) == len(open_to_it) else None,
-        max((row.of for row in each), default=0),
-        areas,
-        sum(row.runs for row in each),
-        sum(row.failures for row in each),
-        len(each),
-        len(open_to_it),
+        contest,
+        board.rank(entry, contest),
+        board.differences(contest, metric).get(entry),
+        best,
+        start,
+        sign * (start - area.mean) if area else math.nan,
+        {metric: board.area(entry, contest, metric) for metric in metrics},
+        entry.succeeded(contest, metric),
+        sum(length > 0 for _, length in entry.spans[contest.name]),
+        entry.failures(contest),
     )
 
 
-def _order(board: Board, row: OverviewRow) -> tuple[bool, str, bool, float, float, str]:
-    """All contests first, then contest by contest; by rank, then by the area that ranks."""
-    name = row.contest.name if row.contest else ""
+def _order(board: Board, row: Row) -> tuple[bool, bool, float, str]:
+    """By the metric that ranks, entries on images before those on true concepts."""
     metric = board.main_metric(row.entry.track)
     area, sign = row.areas[metric], -1 if METRICS[metric].higher_is_better else 1
     mean = sign * area.mean if area else 0.0
-    return (row.contest is not None, name, row.rank is None, row.rank or 0.0, mean, row.entry.title)
+    return (row.entry.track == "symbolic", bool(row.why_unranked), mean, row.entry.title)
 
 
 @dataclass(frozen=True)
@@ -146,11 +140,8 @@ class ContestOfLearner:
     """A contest on a learner's page."""
 
     contest: Contest
-    rank: int | None
-    of: int
-    areas: Mapping[str, Area | None]
+    row: Row
     spreads: Mapping[str, Spread]
-    failures: int
     command: str
     points: Sequence[Point]
     hypotheses: Sequence[tuple[str, Sequence[Hypotheses]]]
@@ -160,7 +151,6 @@ def learner_page(
     board: Board, entry: Entry, contest: Contest, records: Sequence[tuple[Cell, dict[str, Any]]]
 ) -> ContestOfLearner:
     """What a learner's page says about a contest."""
-    rank = board.rank(entry, contest)
     manifest = entry.manifest
     limits = {record["time_limit"] for _, record in records} - {None}
     command = contest.command(
@@ -174,11 +164,8 @@ def learner_page(
     metrics = board.areas_of(contest)
     return ContestOfLearner(
         contest,
-        rank.rank,
-        rank.of,
-        {metric: board.area(entry, contest, metric) for metric in metrics},
+        _row(board, contest, entry, metrics),
         {m: entry.spreads[contest.name, m] for m in metrics if (contest.name, m) in entry.spreads},
-        entry.failures(contest),
         command,
         list(_points(entry, contest, records, metrics)),
         list(_hypotheses(contest, entry.track, records)),

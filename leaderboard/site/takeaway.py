@@ -41,11 +41,10 @@ def write_areas(board: Board, folder: Path) -> None:
     for contest in board.contests:
         for track in board.tracks(contest):
             for entry in board.of(contest, track):
-                rank = board.rank(entry, contest).rank
                 about = {
                     "contest": contest.name,
                     "track": track,
-                    "rank": "" if rank is None else rank,
+                    "ranks": str(board.rank(entry, contest)),
                     "learner": entry.title,
                     "network": entry.network,
                     "standing": entry.standing.word,

@@ -83,6 +83,8 @@ class Benchmark(HasOptions, ABC):
         sizes: number of train examples by size, e.g. ``{"small": 104, "large": 10400}``.
         test_size: number of test examples.
         own_tests: whether each train split has its own test set, as in cross-validation.
+        overlap: test examples for each train example where train splits share examples, as folds do; else 0.
+            The errors of means over train splits are larger for it.
         repeats: number of train splits.
         sources: names of suitable image sources; the first is the default.
         named_shifts: specs of shifts by short name, for shifts that suit every source.
@@ -110,6 +112,7 @@ class Benchmark(HasOptions, ABC):
     sizes: Mapping[str, int]
     test_size: int
     own_tests: bool = False
+    overlap: float = 0.0
     repeats: int = 5
     sources: tuple[str, ...]
     named_shifts: Mapping[str, str] = MappingProxyType({})

@@ -33,39 +33,12 @@ function key(cell, kind) {
   return text === "" || Number.isNaN(Number(text)) ? null : Number(text);
 }
 
-// Ranks by a metric, plain, among the rows that are shown; without one the board's own ranks.
-function rank(table, rows, metric) {
-  const heads = [...table.tHead.rows[0].cells];
-  const place = heads.findIndex((head) => head.dataset.rank !== undefined);
-  const column = heads.findIndex((head) => head.dataset.metric === metric);
-  const sign = column >= 0 && heads[column].dataset.first === "descending" ? -1 : 1;
-  const shown = rows.filter((row) => !row.hidden);
-  const ranked = shown.filter((row) => row.dataset.unranked === undefined);
-  const values = new Map(ranked.map((row) => [row, column < 0 ? null : key(row.cells[column], "number")]));
-  for (const row of rows) {
-    const cell = row.cells[place];
-    row.boardRank ??= { value: cell.dataset.v, nodes: [...cell.childNodes] };
-    if (column < 0) {
-      cell.replaceChildren(...row.boardRank.nodes);
-      cell.dataset.v = row.boardRank.value;
-      continue;
-    }
-    const value = values.get(row) ?? null;
-    const better = [...values.values()].filter((other) => other !== null && sign * (other - value) < 0).length;
-    cell.textContent = value === null ? "–" : `${better + 1}`;
-    cell.dataset.v = value === null ? "" : `${better + 1}`;
-  }
-  const order = (row) => (row.cells[place].dataset.v === "" ? Infinity : Number(row.cells[place].dataset.v));
-  const sorted = shown.map((row) => [order(row), row]).sort(([a], [b]) => (a === b ? 0 : a - b));
-  table.tBodies[0].append(...sorted.map(([, row]) => row));
-}
-
 function filtering(form) {
   const table = document.getElementById(form.dataset.filters);
   const rows = [...table.tBodies[0].rows];
   const output = form.querySelector("output");
   const update = () => {
-    const { contest, track, network, text, metric } = form.elements;
+    const { contest, track, network, text } = form.elements;
     const words = text.value.trim().toLowerCase();
     let shown = 0;
     for (const row of rows) {
@@ -77,7 +50,6 @@ function filtering(form) {
       row.hidden = !wanted;
       shown += wanted;
     }
-    rank(table, rows, metric.value);
     output.textContent = shown === 1 ? "1 learner" : `${shown} learners`;
   };
   form.addEventListener("input", update);
