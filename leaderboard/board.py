@@ -122,7 +122,7 @@ class Board:
         return mine[0] if mine else None
 
     def comparison(self, contest: Contest, metric: str, track: str) -> Comparison[Entry] | None:
-        """The entries of a contest by a metric; None if fewer than two have its scores.
+        """The entries of a contest by a metric; None if none has its scores.
 
         Those on true concepts are compared with each other only: they have no shares of shifted images.
         """
@@ -141,7 +141,7 @@ class Board:
         key = contest.name, metric
         entries = [e for e in self.of(contest) if e.can_rank(contest) and key in e.examples]
         entries = [e for e in entries if (e.track == "symbolic") == symbolic]
-        if len(entries) < 2:
+        if not entries:
             return None
         tested = tests_of(contest)
         return Comparison(

@@ -59,7 +59,7 @@ class Comparison(Generic[L]):
     """The learners of a contest, compared by one metric.
 
     Args:
-        learners: two or more.
+        learners: one or more.
         scores: float64 [learners, train splits, examples], each example's mean over shares.
         higher_is_better: direction of the metric.
         images, shared_test, overlap: as for `nsl_bench.run.statistics.pairwise`.

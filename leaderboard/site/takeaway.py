@@ -41,7 +41,7 @@ def write_areas(board: Board, folder: Path) -> None:
     for contest in board.contests:
         for track in board.tracks(contest):
             for entry in board.of(contest, track):
-                about = {
+                about: dict[str, object] = {
                     "contest": contest.name,
                     "track": track,
                     "ranks": str(board.rank(entry, contest)),

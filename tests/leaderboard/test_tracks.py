@@ -1,4 +1,4 @@
-"""A submission of each track: what it holds, what the board makes of it, and ranks inside tracks."""
+"""A submission of each track: what it holds, what the board makes of it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from nsl_bench.leaderboard.contests import Contest
 from nsl_bench.leaderboard.score_report import SCORES, comment, write_scores
 from nsl_bench.leaderboard.scoring import score
 from nsl_bench.leaderboard.site.build import build_site
-from nsl_bench.leaderboard.site.pages import overview_rows
+from nsl_bench.leaderboard.site.pages import rows_of
 from nsl_bench.leaderboard.submission import PREDICTIONS, write_submission
 
 from nsl_bench.core.tracks import Track
@@ -178,20 +178,21 @@ def test_without_images_there_are_no_concepts(
     assert "no images are shown in the track symbolic; leave them out" in problem
 
 
-def test_each_track_has_its_own_ranks(everything: Board, contests: tuple[Contest, ...]) -> None:
+def test_who_sees_images_is_ranked_together(everything: Board, contests: tuple[Contest, ...]) -> None:
     (contest,) = contests
     assert set(everything.tracks(contest)) == set(get_args(Track))
     for entry in everything.entries:
         rank = everything.rank(entry, contest)
-        assert rank.rank is not None and rank.of == len(everything.of(contest, entry.track))
+        alike = [e for e in everything.entries if (e.track == "symbolic") == (entry.track == "symbolic")]
+        assert rank.first is not None and rank.of == len(alike)
 
 
 def test_the_site_shows_every_track(everything: Board, tmp_path: Path) -> None:
     build_site(everything, tmp_path / "site", pictures=False)
     page = (tmp_path / "site/benchmark/grids.html").read_text()
-    assert all(f'Track <span class="tag {track}">' in page for track in get_args(Track))
+    assert all(f'<td><span class="tag {track}">' in page for track in get_args(Track))
     assert "concept collapse" in page and "concept collapse" not in (tmp_path / "site/index.html").read_text()
-    for row in overview_rows(everything):
+    for row in rows_of(everything, everything.contests[0]):
         area = row.areas["hypothesis_accuracy"]
         assert (area is None) == (row.entry.track in FRAMEWORK_ALONE)
         assert row.entry.title in (tmp_path / "site/index.html").read_text()
