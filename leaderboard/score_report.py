@@ -165,9 +165,8 @@ class ScoreReport:
 def write_scores(report: ScoreReport, path: Path) -> None:
     """Write the scores as lines of JSON: the scored runs, then what belongs to means over shares."""
     try:
-        plain = [asdict(run) for run in report.runs] + [
-            asdict(one) for one in (*report.spreads, *report.examples)
-        ]
+        plain = [asdict(run) for run in report.runs]
+        plain += [asdict(spread) for spread in report.spreads] + [asdict(line) for line in report.examples]
         for look in (look for line in plain for look in line.get("looks", {}).values()):
             del look["labels"]
         write_lines(path, (json.dumps(line, allow_nan=False) for line in plain))

@@ -364,15 +364,16 @@ def compare(
 
     Returns:
         One row per setting, shift and share: ``first``, ``second`` (means), ``difference`` (first minus
-        second), ``low``, ``high`` (Student's t), ``p_value`` (paired t test, two-sided, corrected by Holm's
-        method over the rows), ``n`` (pairs).
+        second), ``low``, ``high`` (over train splits and, where predictions are kept, test examples),
+        ``p_value`` (two-sided, corrected by Holm's method over the rows), ``n`` (pairs). NaN where there is
+        one pair or nothing varies.
 
     Raises:
         UserError: several learners or networks on one side, an unknown metric, or no pairs.
     """
-    from nsl_bench.report.comparison import paired
+    from nsl_bench.report.intervals import paired
 
-    sides = []
+    frames = []
     for word, side in (("first", first), ("second", second)):
         lines = len(side.frame[["learner", "network"]].drop_duplicates()) if len(side) else 0
         if lines != 1:
@@ -380,12 +381,12 @@ def compare(
                 f"compare: each side must have results of one learner with one network; {word} has "
                 f"{lines}. Use results.where(learner=..., network=...)."
             )
-        sides.append(side.named(() if metric is None else (metric,)))
+        frames.append(side.named(() if metric is None else (metric,)))
     if metric is None:
         images = all(
-            "framework_accuracy" in side and side["framework_accuracy"].notna().any() for side in sides
+            "framework_accuracy" in frame and frame["framework_accuracy"].notna().any() for frame in frames
         )
         metric = "framework_accuracy" if images else "hypothesis_accuracy"
     elif metric not in METRICS:
         raise unknown("metric", metric, METRICS)
-    return paired(sides[0], sides[1], metric, level)
+    return paired(list(zip(frames, (first, second), strict=True)), metric, level)

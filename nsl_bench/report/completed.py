@@ -61,7 +61,7 @@ def completed(runs: Runs, metrics: Sequence[str]) -> pd.DataFrame:
         try:
             values = {
                 name: value
-                for answers in _answers(record, runs.predictions(key))
+                for answers in answers_in(record, runs.predictions(key))
                 for name, value in compute(wanted, answers).items()
             }
         except UserError:  # predictions that were not kept, or a task that is not here
@@ -134,7 +134,7 @@ def _sequences(part: pd.DataFrame) -> dict[str, Any]:
     return {"steps": steps, "images": part["images"].to_numpy(np.int64)}
 
 
-def _answers(record: Record, stored: pd.DataFrame) -> list[Answers]:
+def answers_in(record: Record, stored: pd.DataFrame) -> list[Answers]:
     """The answers of each evaluation that is stored."""
     names = _labels(record.job.tested)
     codes = {**_CODES, **{name: k for k, name in enumerate(names)}}

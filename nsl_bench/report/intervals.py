@@ -1,4 +1,4 @@
-"""Intervals of accuracies that cover what varied: train splits, test examples or images, seeds.
+"""Intervals of accuracies and of differences: over train splits, test examples or images, and seeds.
 
 Every run's predictions are read again, because the error of the test sample is not in a run's mean
 (`nsl_bench.run.statistics`).
@@ -6,6 +6,8 @@ Every run's predictions are read again, because the error of the test sample is 
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,14 +18,15 @@ import numpy.typing as npt
 from nsl_bench.core import registry
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import UserError
+from nsl_bench.core.metrics import METRICS
 from nsl_bench.core.sequences import joined, mean_of
 from nsl_bench.data.splits import make_source, make_split, symbolic_split
-from nsl_bench.report.completed import Runs
+from nsl_bench.report.completed import Runs, answers_in
 from nsl_bench.report.ordering import sorted_rows
 from nsl_bench.report.tables import SETTING, with_standard
 from nsl_bench.run.job import Job
 from nsl_bench.run.record import Record
-from nsl_bench.run.statistics import SPLITS, interval, padded
+from nsl_bench.run.statistics import NOTHING, SPLITS, holm, interval, padded, paired_interval, paired_p_values
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
 _AXES = {"repeat": SPLITS, "network_seed": "network seeds", "learner_draw": "learner seeds"}
 _LINE = [*SETTING, "track", "network", "learner", "shift", "percent"]
 _SHOWN = ("benchmark", "test_task", "source", "size", "track", "network", "learner", "shift", "percent")
+_PAIR = ("repeat", "learner_draw")
 _REUSED = 2.0
 """Images count as the sampled units where each is shown so often on average."""
 
@@ -68,29 +72,120 @@ def _row(results: Runs, records: dict[str, Record], group: pd.DataFrame) -> dict
     places = [(a, b, c) for a in axes[0] for b in axes[1] for c in axes[2]]
     if any(place not in by_place for place in places):
         return None  # not all combinations of splits and seeds were run
-    scores = [_scores(results, by_place[place]) for place in places]
-    job = records[by_place[places[0]]].job
-    task = _task(job.tested)
-    arrays = [np.array(one, np.float64) for one in scores if one is not None]
+    keys = [by_place[place] for place in places]
+    for metric in ("framework_accuracy", "hypothesis_accuracy"):
+        scores = [example_scores(results, records[key], key, metric) for key in keys]
+        if scores[0] is not None:
+            break
+    task = _task(records[keys[0]].job.tested)
+    arrays = [one for one in scores if one is not None]
     if len(arrays) < len(scores) or (not task.own_tests and len(set(map(len, arrays))) > 1):
         return None
     used = [k for k, values in enumerate(axes) if len(values) > 1 or k == 0]
     table = padded(arrays, np.nan).reshape(*(len(axes[k]) for k in used), -1)
-    tests = tuple(axes[0]) if task.own_tests else (axes[0][0],)
+    result = interval(
+        table,
+        factors=[list(_AXES.values())[k] for k in used],
+        bounds=(0.0, 1.0),
+        **_tested(records[keys[0]].job, axes[0]),
+    )
+    numbers = {"accuracy": result.mean, "low": result.low, "high": result.high, "std_err": result.std_err}
+    return {**numbers, "runs": len(places), **result.components}
+
+
+def paired(sides: Sequence[tuple[pd.DataFrame, Runs]], metric: str, level: float = 0.95) -> pd.DataFrame:
+    """Mean paired differences of two learners, with intervals and corrected p values.
+
+    Where predictions are kept, a difference is made example by example, and its error covers train splits and
+    test examples; else it covers train splits. Runs that saw through different networks make no pair.
+
+    Args:
+        sides: the runs of one learner each: a frame with the metric, and where their predictions are.
+        metric: its name.
+        level: confidence level of the intervals.
+
+    Returns:
+        One row per setting, shift and share: the means of both learners (``first``, ``second``), their
+        ``difference``, its interval (``low``, ``high``), the p value, corrected by Holm's method over the
+        rows (``p_value``), and the number of pairs (``n``). With one pair, and where nothing varies, the
+        interval and the p value are NaN.
+
+    Raises:
+        UserError: no runs of the two learners can be paired.
+    """
+    import pandas as pd
+
+    by = [*SETTING, "shift", "percent"]
+    tables = []
+    for frame, runs in sides:
+        if metric not in frame:
+            raise UserError(f"The runs of {frame['learner'].iloc[0]} have no {METRICS[metric].title}.")
+        table = with_standard(frame)[[*by, *_PAIR, "key", metric]].dropna(subset=[metric])
+        records = runs.latest()
+        seen = [records[key].environment.get("network_fingerprint", "") for key in table["key"]]
+        tables.append(table.assign(through=seen))
+    both = tables[0].merge(tables[1], on=[*by, *_PAIR], suffixes=("_first", "_second"))
+    if both.empty:
+        raise UserError("No runs can be paired: the two learners never ran on the same data.")
+    through = both[["through_first", "through_second"]]
+    both = both[(through.iloc[:, 0] == through.iloc[:, 1]) | (through == "").any(axis=1)]
+    if both.empty:
+        raise UserError("No runs can be paired: the two learners saw through different networks.")
+    rows = []
+    for place, group in both.groupby(by, sort=False):
+        ours, theirs = (group[f"{metric}_{side}"].to_numpy(np.float64) for side in ("first", "second"))
+        low, high, p_value = _difference(group, metric, [runs for _, runs in sides], 1 - level)
+        about = dict(zip(by, place, strict=True)) if isinstance(place, tuple) else {}
+        means = {"first": ours.mean(), "second": theirs.mean(), "difference": (ours - theirs).mean()}
+        given = {"low": low, "high": high, "p_value": p_value, "n": len(group)}
+        rows.append({**about, "metric": metric, **means, **given})
+    table = pd.DataFrame(rows)
+    tested = table["p_value"].notna()
+    table.loc[tested, "p_value"] = holm(table.loc[tested, "p_value"].to_numpy(np.float64))
+    return sorted_rows(table, by)
+
+
+def _difference(
+    group: pd.DataFrame, metric: str, sides: Sequence[Runs], level: float
+) -> tuple[float, float, float]:
+    """The interval of a mean paired difference, and its p value."""
+    nothing = (math.nan, math.nan, math.nan)
+    if len(group) < 2:
+        return nothing
+    group = group.sort_values(list(_PAIR))
+    tables: list[list[npt.NDArray[np.float64]]] = []
+    for word, runs in zip(("first", "second"), sides, strict=True):
+        records = runs.latest()
+        scores = [example_scores(runs, records[key], key, metric) for key in group[f"key_{word}"]]
+        tables.append([one for one in scores if one is not None])
+    sizes = [list(map(len, one)) for one in tables]
+    job = sides[0].latest()[group["key_first"].iloc[0]].job
+    same_test = _task(job.tested).own_tests or len(set(sizes[0])) == 1
+    if (
+        sizes[0] != sizes[1]
+        or len(sizes[0]) < len(group)
+        or not same_test
+        or group["repeat"].duplicated().any()
+    ):
+        difference = (group[f"{metric}_first"] - group[f"{metric}_second"]).to_numpy(np.float64)
+        if np.ptp(difference) <= NOTHING:
+            return nothing
+        return (*paired_interval(difference, level), float(paired_p_values(difference[None])[0]))
+    table = padded([a - b for a, b in zip(*tables, strict=True)], np.nan)
+    result = interval(table, level=level, **_tested(job, group["repeat"].tolist()))
+    return (result.low, result.high, result.p_value) if result.std_err > NOTHING else nothing
+
+
+def _tested(job: Job, repeats: Sequence[int]) -> dict[str, Any]:
+    """What `interval` is to know of the test sets of train splits."""
+    task = _task(job.tested)
+    tests = tuple(repeats) if task.own_tests else (repeats[0],)
     images = None
     if job.track != "symbolic" and not job.sealed:
         images = _images(job.tested, job.source, job.seed, job.splits, tests)
         if images is not None and task.sequential:
             images = _of_sequences(task, job, images)
-    result = interval(
-        table,
-        factors=[list(_AXES.values())[k] for k in used],
-        images=images,
-        shared_test=not task.own_tests,
-        bounds=(0.0, 1.0),
-    )
-    numbers = {"accuracy": result.mean, "low": result.low, "high": result.high, "std_err": result.std_err}
-    return {**numbers, "runs": len(places), **result.components}
+    return {"images": images, "shared_test": not task.own_tests, "overlap": task.overlap}
 
 
 def _of_sequences(task: Benchmark, job: Job, images: npt.NDArray[np.int32]) -> npt.NDArray[np.int32] | None:
@@ -101,18 +196,22 @@ def _of_sequences(task: Benchmark, job: Job, images: npt.NDArray[np.int32]) -> n
     return joined(steps, images, -1)
 
 
-def _scores(results: Runs, key: str) -> list[float] | None:
-    """Which examples a run answered right, in the order of the test set; of sequences, mean scores."""
+def example_scores(results: Runs, record: Record, key: str, metric: str) -> npt.NDArray[np.float64] | None:
+    """float64 [examples]: a metric of a run's test examples, of sequences their means; None if not kept."""
+    of_example = METRICS[metric].per_example
+    if of_example is None:
+        return None
     try:
-        frame = results.predictions(key)
+        answers = answers_in(record, results.predictions(key))
     except UserError:
         return None
-    framework = frame[frame["evaluation"] == "framework"]
-    rows = framework if len(framework) else frame
-    right: list[float] = (rows["predicted"] == rows["label"]).astype(float).tolist()
-    if "step" in rows:  # whole sequences are resampled
-        right = mean_of(rows["step"].to_numpy(np.int64), np.array(right)).tolist()
-    return right
+    for answered in answers:
+        if METRICS[metric].applies(answered):
+            each = of_example(answered)
+            if answered.steps is not None and len(each) == len(answered.steps):
+                return mean_of(answered.steps, each)  # whole sequences are resampled
+            return each
+    return None
 
 
 @cache

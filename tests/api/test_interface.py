@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -123,6 +124,28 @@ def test_a_comparison_is_paired(found: Results) -> None:
         for name in ("sharp shares", "majority")
     )
     assert table["difference"].iloc[0] == pytest.approx((ours - theirs).mean())
+
+
+def test_a_comparison_covers_test_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not only train splits, where all have one test set."""
+    learners = ["random_forest:trees=3", "majority"]
+    runs = nsl_bench.evaluate(learners, "sudoku_4x4", symbolic=True, repeats=3, out=tmp_path, options=HERE)
+    both = runs.compare(*learners).iloc[0]
+    monkeypatch.setattr("nsl_bench.report.intervals.example_scores", lambda *_: None)
+    alone = runs.compare(*learners).iloc[0]
+    assert both["difference"] == pytest.approx(alone["difference"]) and both["low"] < both["high"]
+    assert both["low"] != pytest.approx(alone["low"])
+
+
+def test_runs_that_saw_through_different_networks_make_no_pair(
+    found: Results, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = (found.where(learner=name) for name in ("sharp shares", "majority"))
+    for name, side in (("a", first), ("b", second)):
+        seen = {k: replace(r, environment={"network_fingerprint": name}) for k, r in side.latest().items()}
+        monkeypatch.setattr(side, "latest", lambda seen=seen: seen)
+    with pytest.raises(UserError, match="saw through different networks"):
+        nsl_bench.compare(first, second)
 
 
 def test_metrics_that_runs_lack_are_computed_from_their_predictions(
