@@ -110,9 +110,7 @@ def _environment() -> Environment:
     )
     environment.filters["number"] = _number
     environment.filters["points"] = _points
-    environment.globals.update(
-        metrics=METRICS, areas=AREAS, version=__version__, tables=tuple(takeaway.FORMS)
-    )
+    environment.globals.update(metrics=METRICS, version=__version__, tables=tuple(takeaway.FORMS))
     return environment
 
 
@@ -136,33 +134,42 @@ def _build(board: Board, out: Path, pictures: bool, workers: int) -> int:
     with_entries = [contest for contest in board.contests if board.of(contest)]
     takeaway.write_areas(board, out / "data/tables")
     (out / "data/nsl-bench.bib").write_text(takeaway.bibtex(board), encoding="utf-8")
+    folder = out / "data/curves"
+    stories = {c.name: story for c in with_entries if (story := _story(board, c, folder)) is not None}
+    write_charts("front", list(stories.values()), folder)
+    endings = ("csv", *(("png", "svg", "pdf") if pictures else ()))
+    rows = [row for contest in with_entries for row in rows_of(board, contest)]
     page(
         "index.html",
         "index.html",
-        rows=[row for contest in with_entries for row in rows_of(board, contest)],
+        rows=rows,
+        areas=[m for m in AREAS if any(row.areas[m] for row in rows)],
         contests=with_entries,
+        stories=stories,
+        chart_files=endings,
     )
-    folder = out / "data/curves"
-    drawn: list[Curve | Front] = []
+    drawn: list[Curve | Front] = [*stories.values()] if pictures else []
     for contest in with_entries:
         curves = list(_curves(board, contest, folder))
         tracks = [_pareto(board, contest, track, folder) for track in board.tracks(contest)]
         charts = [*curves, *(track["chart"] for track in tracks if track["chart"])]
         write_charts(contest.name, charts, folder)
         drawn += charts if pictures else []
+        rows = rows_of(board, contest, board.areas_of(contest))
         page(
             "contest.html",
             f"benchmark/{contest.name}.html",
             contest=contest,
-            areas=board.areas_of(contest),
+            areas=[m for m in board.areas_of(contest) if any(row.areas[m] for row in rows)],
             task=registry.create("benchmark", contest.task),
             tested=registry.create("benchmark", contest.tested),
-            rows=rows_of(board, contest, board.areas_of(contest)),
+            rows=rows,
             reference=board.reference(contest),
             tracks=tracks,
             kept_out=board.kept_out(contest),
             curves=curves,
-            chart_files=("csv", *(("png", "svg", "pdf") if pictures else ())),
+            chart_files=endings,
+            shown=[line.title for line in stories[contest.name].series] if contest.name in stories else [],
             pictures=write_pictures(contest, out / "pictures"),
             paper=paper("ffnsl2023"),
         )
@@ -273,6 +280,26 @@ def _curves(board: Board, contest: Contest, folder: Path) -> Iterator[Curve]:
             base = folder / f"{contest.name}-{slug(shift)}-{metric}"
             if series:
                 yield Curve(shift, metric, f"{contest.benchmark}, shift {shift}", series, base)
+
+
+def _story(board: Board, contest: Contest, folder: Path) -> Curve | None:
+    """The front page's curve of a contest: FFNSL, the best learners of two kinds, and the majority class."""
+    reference, metric = board.reference(contest), "framework_accuracy"
+    entries = [e for e in board.of(contest) if e.track != "symbolic" and e.whole(contest)]
+    entries.sort(key=lambda e: -_mean(board, e, contest, metric))
+    others = [e for e in entries if not e.is_ours and not e.manifest.told_the_answer]
+    best = [_first(e for e in others if e.track == track) for track in ("pretrained", "end_to_end")]
+    majority = _first(e for e in entries if e.manifest.learner == "majority")
+    chosen = dict.fromkeys(e for e in (reference, *best, majority) if e is not None)
+    slots = _slots(board)
+    shift = contest.shifts[0]
+    series = [Series(e.title, tuple(e.curve(contest, shift, metric)), slots[e.slug]) for e in chosen]
+    base = folder / f"{contest.name}-story"
+    return Curve(shift, metric, f"{contest.benchmark}, shift {shift}", series, base) if series else None
+
+
+def _first(entries: Iterator[Entry]) -> Entry | None:
+    return next(entries, None)
 
 
 def _slots(board: Board) -> dict[str, int]:

@@ -33,12 +33,23 @@ function key(cell, kind) {
   return text === "" || Number.isNaN(Number(text)) ? null : Number(text);
 }
 
+// Filters of the overview; the choices stand in the address, so that a view can be sent.
 function filtering(form) {
   const table = document.getElementById(form.dataset.filters);
   const rows = [...table.tBodies[0].rows];
-  const output = form.querySelector("output");
+  const output = form.querySelector("output"), nothing = document.querySelector(".nothing");
+  const fields = ["contest", "track", "network", "text"], { contest, track, network, text } = form.elements;
+  const defaults = new Map(fields.map((name) => [name, form.elements[name].value]));
+  const read = () => {
+    const given = new URLSearchParams(location.hash.slice(1));
+    for (const name of fields) {
+      const field = form.elements[name], value = given.get(name) ?? defaults.get(name);
+      field.value = value;
+      if (field.value !== value) field.value = defaults.get(name);
+    }
+    update();
+  };
   const update = () => {
-    const { contest, track, network, text } = form.elements;
     const words = text.value.trim().toLowerCase();
     let shown = 0;
     for (const row of rows) {
@@ -50,12 +61,22 @@ function filtering(form) {
       row.hidden = !wanted;
       shown += wanted;
     }
+    document.querySelectorAll("figure.story").forEach((figure) => {
+      figure.hidden = figure.dataset.contest !== contest.value;
+    });
+    nothing.hidden = shown > 0;
     output.textContent = shown === 1 ? "1 learner" : `${shown} learners`;
   };
-  form.addEventListener("input", update);
+  form.addEventListener("input", () => {
+    const given = new URLSearchParams();
+    fields.forEach((name) => form.elements[name].value !== defaults.get(name) && given.set(name, form.elements[name].value));
+    history.replaceState(null, "", `#${given}`);
+    update();
+  });
   form.addEventListener("submit", (event) => event.preventDefault());
+  addEventListener("hashchange", read);
   form.hidden = false;
-  update();
+  read();
   // Going back, the browser puts the choices in again after this script has run.
   addEventListener("pageshow", update);
 }

@@ -64,14 +64,14 @@ function range(lines, scale) {
 }
 
 // How many of the lines above hide each measured line, at more than half of its points: it is drawn wider.
-function hidden(lines, height) {
+function hidden(lines, first, height) {
   const hides = (upper, lower) => {
     const shared = [...lower.at.keys()].filter((percent) => upper.at.has(percent));
     const near = shared.filter((p) => Math.abs(height(upper.at.get(p).mean) - height(lower.at.get(p).mean)) < NEAR);
     return near.length > Math.floor(shared.length / 2);
   };
   return lines.map((line, k) => (line.published ? 0
-    : Math.min(lines.slice(k + 1).filter((upper) => !upper.published && hides(upper, line)).length, DEEPEST)));
+    : Math.min(lines.slice(k + 1).filter((upper) => !upper.published && first.has(upper.title) && hides(upper, line)).length, DEEPEST)));
 }
 
 function powers(low, high) {
@@ -121,7 +121,9 @@ function curve(place, rows) {
   const [low, high] = range(lines, scale), logarithmic = scale === "logarithmic";
   const at = (value) => (logarithmic ? Math.min(Math.max(value, low), high) : value);
   const height = (value) => (logarithmic ? Math.log(at(value) / low) / Math.log(high / low) : (value - low) / (high - low));
-  const depths = hidden(lines, height);
+  const named = JSON.parse(place.dataset.shown || "[]"), ours = (line) => line.published && /^ffnsl/i.test(line.title);
+  const first = new Set(lines.map((line) => line.title).filter((title, k) => !named.length || named.includes(title) || ours(lines[k])));
+  const depths = hidden(lines, first, height);
   const percents = [...new Set(rows.map((row) => Number(row.percent)))].sort((a, b) => a - b);
   const data = [percents], series = [{}], bands = [], points = [];
   lines.forEach((line, i) => {
@@ -160,23 +162,24 @@ function curve(place, rows) {
     axes: [axis({ size: 26, label: place.dataset.x }), axis({ size: 56, values: (u, splits) => splits.map(number), ...y })],
     series, bands, hooks: { drawSeries: [marks] }, padding: [12, 12, 0, 0],
   }, data, points);
-  legend(figure.querySelector("ul.legend"), lines, place.chart);
+  legend(figure.querySelector("ul.legend"), lines, first, place.chart);
   figure.querySelector("details").addEventListener("toggle", (event) => {
     event.target.querySelector("div").append(numbers(lines, percents));
   }, { once: true });
 }
 
-function legend(list, lines, chart) {
+// A button a line; of many only those that the page names are on at first.
+function legend(list, lines, first, chart) {
   lines.forEach((line, i) => {
     const button = document.createElement("button"), item = document.createElement("li");
-    button.type = "button";
-    button.setAttribute("aria-pressed", "true");
-    button.append(swatch(line), line.title);
-    button.addEventListener("click", () => {
-      const show = button.getAttribute("aria-pressed") !== "true";
+    const set = (show) => {
       button.setAttribute("aria-pressed", String(show));
       chart.batch(() => [1, 2, 3].forEach((k) => chart.setSeries(3 * i + k, { show })));
-    });
+    };
+    button.type = "button";
+    button.append(swatch(line), line.title);
+    button.addEventListener("click", () => set(button.getAttribute("aria-pressed") !== "true"));
+    set(first.has(line.title));
     item.append(button);
     list.append(item);
   });
