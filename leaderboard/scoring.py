@@ -265,7 +265,7 @@ def _other_networks(entered: _Entered) -> list[str]:
     seen: dict[tuple[str, str, str], set[str]] = {}
     for run, truth in entered:
         name, networks = run.job.network, truth.contest.networks
-        if name is not None:
+        if name is not None and run.status == "ok":
             expected = networks.get(name, f"none but {', '.join(networks)}" if networks else "")
             fingerprint = str(run.environment.get("network_fingerprint", "none"))
             seen.setdefault((_line(truth), name, expected), set()).add(fingerprint)

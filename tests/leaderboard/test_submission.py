@@ -229,6 +229,33 @@ def test_all_runs_are_of_one_version(
     refused(score(forest, contests), "are of 2 versions of the learner (another in grids, 1 in grids)")
 
 
+@pytest.mark.parametrize(
+    ("networks", "change", "words"),
+    [
+        (
+            {},
+            lambda runs: runs[0]["environment"].update(network_fingerprint="0" * 20),
+            "one network; there are",
+        ),
+        ({"softmax": "0" * 20}, lambda runs: None, f"the contest's ({'0' * 20}); there are runs through"),
+        ({"mine": "0" * 20}, lambda runs: None, "the contest's (none but mine)"),
+        ({}, lambda runs: None, ""),
+    ],
+)
+def test_all_runs_see_through_the_contest_s_network(
+    forest: Path,
+    contests: tuple[Contest, ...],
+    resign: Change,
+    networks: dict[str, str],
+    change: Callable[[list[dict[str, Any]]], object],
+    words: str,
+) -> None:
+    edit_runs(forest, change)
+    resign(forest)
+    report = score(forest, [replace(contest, networks=networks) for contest in contests])
+    assert words in "".join(report.problems) and report.accepted == (not words), report.problems
+
+
 def test_an_option_that_has_its_default_names_the_same_learner(
     results: Store, contests: tuple[Contest, ...], tmp_path: Path
 ) -> None:
