@@ -17,7 +17,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 import torch
-from nsl_bench.generators.shifts.augment import Augment
+from nsl_bench.generators.shifts.pixels import Augment
 from PIL import Image
 from tabulate import tabulate
 from torchvision.transforms import InterpolationMode

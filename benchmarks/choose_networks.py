@@ -5,9 +5,9 @@
     python benchmarks/choose_networks.py digits --source mnist:FOLDER
 
 Every candidate is trained without the validation images, then shown them as they are and made strange
-(`nsl_bench.perception.strange_images`): halved, and colour images in every other way, too. The best has the
-least Brier score over both, where a strange image shows every concept with the same probability; that of
-strange images is the mean over the ways.
+(`nsl_bench.perception.networks.edl_gen_images`): halved, and colour images in every other way, too. The best
+has the least Brier score over both, where a strange image shows every concept with the same probability; that
+of strange images is the mean over the ways.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from nsl_bench.core.metrics.predictions import calibration_error
 from nsl_bench.core.source import ImageSource
 from nsl_bench.data.splits import make_source
 from nsl_bench.perception import trained_networks, training
-from nsl_bench.perception.images import collect
+from nsl_bench.perception.classifier import collect
 from nsl_bench.perception.network import Network
-from nsl_bench.perception.strange_images import KINDS, halved
+from nsl_bench.perception.networks.edl_gen_images import KINDS, halved
 
 SETTINGS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "digits": ("sudoku_4x4", ("edl_gen:epochs=20", "edl_gen", "edl_gen:epochs=82")),

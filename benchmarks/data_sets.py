@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 
 from nsl_bench.core.source import ImageSource
+from nsl_bench.data.content import png, render
 from nsl_bench.data.generate import generate, prepare, write_files
-from nsl_bench.data.images import png, render
 from nsl_bench.data.manifest import Manifest
 from nsl_bench.data.recipe import IMAGES, Plan, Recipe
 

@@ -20,8 +20,7 @@ from nsl_bench.core import registry
 from nsl_bench.core.metrics import METRICS
 from nsl_bench.core.shift import STANDARD, resolve
 from nsl_bench.data.splits import make_source
-from nsl_bench.perception.figures import figures
-from nsl_bench.perception.trained_networks import trained
+from nsl_bench.perception.trained_networks import figures, trained
 from nsl_bench.report import analysis
 from nsl_bench.report.curves import draw
 from nsl_bench.report.networks import draw_histograms, frame, markdown

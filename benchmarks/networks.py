@@ -27,8 +27,7 @@ import pandas as pd
 from nsl_bench.core import registry
 from nsl_bench.core.shift import STANDARD, resolve
 from nsl_bench.data.splits import make_source
-from nsl_bench.perception.figures import Figures, figures
-from nsl_bench.perception.trained_networks import trained
+from nsl_bench.perception.trained_networks import Figures, figures, trained
 from nsl_bench.report.networks import draw_histograms, frame, markdown
 from nsl_bench.run.bench import Bench
 from nsl_bench.run.plan import plan

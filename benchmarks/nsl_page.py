@@ -16,8 +16,7 @@ from nsl_bench.core import registry
 from nsl_bench.core.metrics import METRICS
 from nsl_bench.core.shift import STANDARD, resolve
 from nsl_bench.data.splits import make_source, symbolic_split
-from nsl_bench.perception.figures import figures
-from nsl_bench.perception.trained_networks import trained
+from nsl_bench.perception.trained_networks import figures, trained
 from nsl_bench.report.networks import frame, markdown
 from nsl_bench.run.record import Record
 from nsl_bench.run.statistics import NOTHING, paired_p_values

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from nsl_bench.learners.majority import Majority
+from nsl_bench.learners.trees import Majority
 from nsl_bench.logic.guarded.child import Allowance
 from nsl_bench.run.bench import Bench
 from nsl_bench.run.plan import plan

@@ -28,8 +28,8 @@ from nsl_bench.core.shift import STANDARD, named_shifts, resolve
 from nsl_bench.data.content import content_hash
 from nsl_bench.data.splits import make_source, make_split
 from nsl_bench.perception import trained_networks
-from nsl_bench.perception.figures import figures
 from nsl_bench.perception.predict import image_digests
+from nsl_bench.perception.trained_networks import figures
 from nsl_bench.run.bench import Bench
 from nsl_bench.run.plan import plan
 

@@ -1,1 +1,1 @@
-"""Built-in shifts, one module each; the ImageNet-C corruptions share two modules."""
+"""Built-in shifts: of pixels, of decks of cards, and the corruptions of ImageNet-C."""

@@ -1,9 +1,10 @@
-"""ImageNet-C's corruptions of one image, with its severities 1 to 5.
+"""ImageNet-C's corruptions, with its severities 1 to 5, as shifts of images of any size.
 
 Hendrycks and Dietterich: "Benchmarking Neural Network Robustness to Common Corruptions and Perturbations",
 ICLR 2019, and its published code. On images of 224 x 224 pixels they are that code's, up to a grey level and
 to what is drawn at random; on others lengths are scaled with the shorter side, and no length falls below what
-changes an image at all. Levels are cut down to whole numbers, as there.
+changes an image at all. Levels are cut down to whole numbers, as there. Randomness is seeded by an image's
+index in the pool.
 """
 
 from __future__ import annotations
@@ -18,9 +19,13 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image as Picture
 
+from nsl_bench.core.options import option
 from nsl_bench.core.seeding import stable_hash
+from nsl_bench.core.shift import PixelShift
+from nsl_bench.core.source import ImageSource
 
 from ..keyed_random import uniforms
+from .pixels import check_colours
 
 Image = npt.NDArray[np.uint8]
 """uint8 [height, width, channels]."""
@@ -35,12 +40,7 @@ _ROUNDING = 2.0**-10
 
 
 class Chance:
-    """What is random about one image.
-
-    Args:
-        name: of the corruption.
-        index: of the image in its pool.
-    """
+    """What is random about one image."""
 
     def __init__(self, name: str, index: int) -> None:
         self._key = (stable_hash("corruption", name), index)
@@ -308,3 +308,46 @@ CORRUPTIONS: Mapping[str, tuple[Callable[[Image, Any, Chance], Image], tuple[Any
     "jpeg_compression": (_jpeg_compression, (25, 18, 15, 10, 7)),
 }
 """Each corruption's operation on one image, and its amount for each severity."""
+
+
+class Corruption(PixelShift):
+    """A corruption with a severity from 1 (slight) to 5."""
+
+    version = "2"
+
+    name: str
+    severity: int = option(3, "1, slight, to 5", least=1, most=5)
+
+    def check(self, source: ImageSource) -> None:
+        """Raise a UserError if the corruption needs colours and the images have none."""
+        # The higher severities tint what is grey.
+        if self.name == "saturate" and (self.severity < 4 or source.shape[2] == 1):
+            check_colours(self.spec, source)
+
+    def apply(self, images: npt.NDArray[np.uint8], indices: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+        operation, amounts = CORRUPTIONS[self.name]
+        amount = amounts[self.severity - 1]
+        result = np.empty(images.shape, np.uint8)
+        for k, index in enumerate(np.asarray(indices).tolist()):
+            result[k] = operation(images[k], amount, Chance(self.name, index))
+        return result
+
+
+def _named(name: str) -> type[Corruption]:
+    doc = f"The corruption {name.replace('_', ' ')}, of a severity from 1 to 5."
+    return type(name, (Corruption,), {"__doc__": doc, "__module__": __name__, "name": name})
+
+
+gaussian_noise = _named("gaussian_noise")
+shot_noise = _named("shot_noise")
+impulse_noise = _named("impulse_noise")
+defocus_blur = _named("defocus_blur")
+motion_blur = _named("motion_blur")
+zoom_blur = _named("zoom_blur")
+fog = _named("fog")
+brightness = _named("brightness")
+contrast = _named("contrast")
+saturate = _named("saturate")
+elastic_transform = _named("elastic_transform")
+pixelate = _named("pixelate")
+jpeg_compression = _named("jpeg_compression")

@@ -32,7 +32,6 @@ class Layout:
     """Naming scheme of the folders of a data set.
 
     Attributes:
-        what: description of the expected folder, for messages.
         concept_of: maps a folder's name to its concept, or to None.
         stranger: makes the error for a folder with an unknown name.
     """

@@ -1,4 +1,4 @@
-"""The image sources ``sklearn_digits`` and ``mnist``: handwritten digits.
+"""The image sources ``sklearn_digits``, ``mnist`` and ``mnist_train``: handwritten digits.
 
 The pool has only the digits of the task's concept space. MNIST's train images are the network's. Its test
 images are divided into pools A and B, 70 to 30 for each digit. The FFNSL paper (section 5) gives 24,674
@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import re
 from abc import abstractmethod
 from functools import cached_property
 from importlib.util import find_spec
@@ -109,20 +110,15 @@ class DigitPool(ImageSource):
         return digest.hexdigest()[:16]
 
     @cached_property
-    def _whole(self) -> str:
-        return self._hash(("network", "a", "b"))
-
-    @cached_property
-    def _network(self) -> str:
-        return self._hash(("network",))
+    def _hashes(self) -> tuple[str, str]:
+        """Hashes of version and options with all pixels, and with those of the network's part."""
+        return self._hash(("network", "a", "b")), self._hash(("network",))
 
     def fingerprint(self) -> str:
-        """A short hash of version, options and all pixels."""
-        return self._whole
+        return self._hashes[0]
 
     def network_fingerprint(self) -> str:
-        """A short hash of version, options and the pixels of the network's part."""
-        return self._network
+        return self._hashes[1]
 
 
 def divide(digits: npt.NDArray[np.uint8], shares: tuple[int, ...], seed: int) -> list[npt.NDArray[np.int64]]:
@@ -188,11 +184,8 @@ class SklearnDigits(DigitPool):
         levels, digits = sklearn_digits()
         images = np.stack([scale_up(image) for image in (levels.astype(np.int64) * 255 + 8) // 16])
         network, a, b = divide(digits, (60, 70), self.seed)
-        return {
-            "network": (images[network], digits[network]),
-            "a": (images[a], digits[a]),
-            "b": (images[b], digits[b]),
-        }
+        rows: dict[PoolPart, npt.NDArray[np.int64]] = {"network": network, "a": a, "b": b}
+        return {part: (images[mine], digits[mine]) for part, mine in rows.items()}
 
 
 def sklearn_digits() -> Digits:
@@ -306,11 +299,8 @@ def idx_file(folder: Path, name: str) -> Path | None:
 
 def _spelled(folder: Path, name: str) -> list[Path]:
     """What in a folder has this name in some spelling, or with ``.gz``."""
-    return sorted(one for one in folder.iterdir() if _plain_name(one) in (name, f"{name}-gz"))
-
-
-def _plain_name(path: Path) -> str:
-    return path.name.lower().replace(".", "-").replace("_", "-")
+    plain = {one: re.sub("[._]", "-", one.name.lower()) for one in folder.iterdir()}
+    return sorted(one for one in plain if plain[one] in (name, f"{name}-gz"))
 
 
 def _complete(folder: Path) -> bool:
@@ -382,3 +372,22 @@ def _idx_data(content: BinaryIO, file: Path, sizes: tuple[int, ...]) -> npt.NDAr
         found = len(data) if len(data) < announced else f"more than {announced}"
         raise UserError(f"{file} has {found} bytes of data, but its header announces {announced}.")
     return np.frombuffer(bytes(data), np.uint8).reshape(sizes)
+
+
+class MnistTrain(Mnist):
+    """MNIST as papers divide it: its train images in pool A and its test images in pool B.
+
+    It is for learners that train perception themselves. The network's part has 10 % of the train images of
+    each digit; pool A has the others.
+    """
+
+    name = "mnist_train"
+
+    def _parts(self) -> dict[PoolPart, Digits]:
+        images, digits = self.digits("train")
+        network, a = divide(digits, (10,), self.seed)
+        return {
+            "network": (images[network], digits[network]),
+            "a": (images[a], digits[a]),
+            "b": self.digits("test"),
+        }

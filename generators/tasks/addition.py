@@ -135,7 +135,8 @@ class Addition(Benchmark):
     ) -> Split:
         """Sequences of random digits, none of which the excluded part holds."""
         n = self.test_size if part == "test" else self.size(size)
-        taken = set() if exclude is None else {one.tobytes() for one in self._digits_of(exclude)}
+        other = np.empty(0, np.int16) if exclude is None else exclude.concepts
+        taken = {one.tobytes() for one in np.asarray(other, np.int16).reshape(-1, self.digits, 2)}
         found: list[npt.NDArray[np.int16]] = []
         tries = 0
         while len(found) < n:
@@ -158,10 +159,6 @@ class Addition(Benchmark):
             steps=np.tile(np.arange(1, self.digits + 1, dtype=np.int32), n),
             shows="a" if self.images == "train" else None,
         )
-
-    def _digits_of(self, split: Split) -> npt.NDArray[np.int16]:
-        """int16 [sequences, steps, 2]: the digits of a part."""
-        return np.ascontiguousarray(split.concepts.reshape(-1, self.digits, 2), np.int16)
 
     def facts(self, slot: int, concept: str) -> tuple[str, ...]:
         return (f"digit({self.slots[slot]},{concept})",)

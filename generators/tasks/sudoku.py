@@ -138,10 +138,11 @@ class Sudoku(Benchmark):
 
     def _grid_knowledge(self) -> None:
         n, cells = self.n, [(r, c) for r in range(1, self.n + 1) for c in range(1, self.n + 1)]
+        high, wide = self.block
         facts = [
             *(f'row("{r}, {c}", {r}).' for r, c in cells),
             *(f'col("{r}, {c}", {c}).' for r, c in cells),
-            *(f'block("{r}, {c}", {self._block_of(r, c)}).' for r, c in cells),
+            *(f'block("{r}, {c}", {(r - 1) // high * high + (c - 1) // wide + 1}).' for r, c in cells),
             *(f"{kind}(1..{n})." for kind in ("num", "row", "col", "block")),
             "cell(C) :- digit(C, _).",
             "neq(X, Y) :- cell(X), cell(Y), X != Y.",
@@ -167,10 +168,6 @@ class Sudoku(Benchmark):
             f"(R-1)/{rows} = (S-1)/{rows}, (C-1)/{columns} = (D-1)/{columns}.\n"
         )
         self.inputs = "{ digit(R, C, V) : num(V) } 1 :- idx1(R), idx2(C)."
-
-    def _block_of(self, row: int, column: int) -> int:
-        rows, columns = self.block
-        return (row - 1) // rows * (self.n // columns) + (column - 1) // columns + 1
 
     def generate(
         self, part: Part, size: str, repeat: int, rng: np.random.Generator, exclude: Split | None = None

@@ -114,19 +114,15 @@ def _set_of_grids(side: int, folds: int, grids: int, seed: int | str) -> tuple[S
     return whole, stratified_folds(whole.labels, folds, generator(*words, folds)) + 1
 
 
-def _square(side: int, knowledge: Knowledge, folds: int, fold: int | None, grids: int) -> Sudoku:
-    if not folds:
-        if fold is not None:
-            raise UserError(f"sudoku_{side**2}x{side**2}: fold={fold} requires folds; add folds=5.")
-        return Sudoku(side, side, knowledge)
-    return FoldedSudoku(side, knowledge, folds, fold, grids)
-
-
 def _squares(side: int) -> Callable[..., Sudoku]:
     def make(
         knowledge: Knowledge = "grid", folds: int = 0, fold: int | None = None, grids: int = _USUAL_GRIDS
     ) -> Sudoku:
-        return _square(side, knowledge, folds, fold, grids)
+        if folds:
+            return FoldedSudoku(side, knowledge, folds, fold, grids)
+        if fold is not None:
+            raise UserError(f"sudoku_{n}x{n}: fold={fold} requires folds; add folds=5.")
+        return Sudoku(side, side, knowledge)
 
     n = side**2
     make.__doc__ = f"""{n} x {n} grids with {side} x {side} blocks.

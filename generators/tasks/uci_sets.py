@@ -54,7 +54,6 @@ class UciSet:
 
     Attributes:
         files: names of its file without the ending, as collections call it.
-        classes: the classes.
         embedded: scikit-learn's loader, if it ships the table.
         rows: complete rows.
     """
@@ -95,10 +94,7 @@ class Table:
     """The complete rows of a table.
 
     Attributes:
-        attributes: names of the columns.
         values: one tuple of texts for each row.
-        numeric: for each column whether it holds numbers.
-        classes: class of each row.
         dropped: rows with missing values, which were left out.
         unused: columns of words that were left out, because most of their values differ.
         numbering: columns that were left out, because they number the rows.

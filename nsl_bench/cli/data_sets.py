@@ -168,7 +168,7 @@ def show(
     from nsl_bench.core import registry
     from nsl_bench.core.pictures import check_ending, save
     from nsl_bench.core.shift import resolve
-    from nsl_bench.data.reuse import reuse
+    from nsl_bench.data.card import reuse
     from nsl_bench.data.show import sheet
     from nsl_bench.data.splits import make_source, make_split
 

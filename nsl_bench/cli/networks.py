@@ -97,8 +97,7 @@ def networks(
     from nsl_bench.core import registry
     from nsl_bench.core.shift import STANDARD, named_shifts, resolve
     from nsl_bench.data.splits import make_source
-    from nsl_bench.perception.figures import figures, sample
-    from nsl_bench.perception.trained_networks import trained
+    from nsl_bench.perception.trained_networks import figures, sample, trained
     from nsl_bench.report.escaping import csv_text
     from nsl_bench.report.networks import draw_histograms, frame, markdown
 

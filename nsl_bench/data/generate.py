@@ -29,12 +29,10 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.core.shift import STANDARD, Shift, short_name
 from nsl_bench.core.types import BLANK, PoolPart, Split
 from nsl_bench.core.workers import spread
-from nsl_bench.data.card import write_card
+from nsl_bench.data.card import reuse, write_card, write_croissant
 from nsl_bench.data.content import DIGEST_BYTES, canonical_rows
-from nsl_bench.data.croissant import write_croissant
 from nsl_bench.data.manifest import Manifest, SplitEntry, file_entry, partial
 from nsl_bench.data.recipe import IMAGES, SYMBOLIC, Plan, Recipe, split_name, without_folders
-from nsl_bench.data.reuse import reuse
 from nsl_bench.data.rows import (
     example_features,
     image_ids,

@@ -21,8 +21,7 @@ from nsl_bench.core.source import ImageSource
 from nsl_bench.core.types import BLANK, PoolPart, Split
 from nsl_bench.core.workers import spread
 from nsl_bench.data.arrow import COLUMNS, About, kept, said_steps, save, schema, streamed
-from nsl_bench.data.content import DIGEST_BYTES, content_hash
-from nsl_bench.data.images import blank, chunks, encode, render
+from nsl_bench.data.content import DIGEST_BYTES, blank, chunks, content_hash, encode, render
 from nsl_bench.data.recipe import config_name
 from nsl_bench.data.rows import example_features, example_references, image_ids, known_columns, metadata_types
 from nsl_bench.data.shards import pool_split
@@ -39,10 +38,7 @@ class Generated:
     """Examples with images that a benchmark and an image source make.
 
     Attributes:
-        task: names concepts and labels.
-        source: of the images.
         shift: of the shifted ones; None: none is named.
-        examples: with images.
     """
 
     task: Benchmark

@@ -130,8 +130,6 @@ class Upload:
     """What publishing sends.
 
     Attributes:
-        repository: ``owner/name``.
-        tag: of the version.
         files: path in the repository and size in bytes of each file.
     """
 

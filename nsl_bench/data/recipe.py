@@ -161,8 +161,6 @@ class Plan:
 
     Attributes:
         recipe: without None where there is a default.
-        task: the benchmark.
-        source: the images.
         shifts: configuration to shift.
     """
 

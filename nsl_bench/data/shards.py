@@ -19,7 +19,7 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.core.shift import Shift
 from nsl_bench.core.source import ImageSource
 from nsl_bench.core.types import BLANK, PoolPart, Split
-from nsl_bench.data.images import CHUNK, blank, chunks, encode, render
+from nsl_bench.data.content import CHUNK, blank, chunks, encode, render
 from nsl_bench.data.recipe import IMAGES
 from nsl_bench.data.rows import examples_table, images_table
 
@@ -47,7 +47,6 @@ class Pool:
     """A split of the pool.
 
     Attributes:
-        split: its name.
         part: of the source's pool.
         shift: that its images have gone through.
         indices: int64 [m], ascending: the source's images that it holds.
@@ -70,7 +69,6 @@ class Examples:
         split: e.g. ``"train_2"``.
         pool: split of the pool that its images are from; None: no images.
         references: column to the split of the pool that it refers to.
-        schema: of its rows.
         bounds: first row of each file, and the number of rows.
     """
 
@@ -88,9 +86,7 @@ class Shard:
 
     Attributes:
         config: ``"images"`` or a configuration of examples.
-        split: of the configuration.
         number: which of the split's files, from 0.
-        path: in the folder of the data set.
         rows: first row, and the row after the last one.
     """
 
@@ -106,8 +102,6 @@ class Shared:
     """What every file is made from.
 
     Attributes:
-        folder: where they are written.
-        source: the images.
         pool_schema: of the pool's rows.
         pools: by name of the split.
         splits: the examples by name of the split.
@@ -145,11 +139,6 @@ def _guess(shape: Sequence[int]) -> float:
 def _group(images_a_row: float, shape: Sequence[int]) -> int:
     """Rows in a row group: readers decode one whole."""
     return max(1, min(_GROUP_ROWS, int(_GROUP_BYTES / (images_a_row * _guess(shape) + 100))))
-
-
-def _at_a_time(shape: Sequence[int]) -> int:
-    """Images rendered at a time."""
-    return max(1, min(CHUNK, _CACHE_BYTES // int(np.prod(shape))))
 
 
 def write(shared: Shared, shard: Shard) -> None:
@@ -210,8 +199,9 @@ def _images(shared: Shared, shard: Shard) -> Iterator[pa.Table]:
     mine = pool.indices[slice(*shard.rows)]
     for rows in chunks(mine, _group(1, shared.source.shape)):
         files, digests = [b""] * len(rows), [b""] * len(rows)
+        at_a_time = max(1, min(CHUNK, _CACHE_BYTES // int(np.prod(shared.source.shape))))
         # Concept by concept and a few at a time: what they are made of stays in the processor's cache.
-        for piece in chunks(np.argsort(concepts[rows], kind="stable"), _at_a_time(shared.source.shape)):
+        for piece in chunks(np.argsort(concepts[rows], kind="stable"), at_a_time):
             images = render(shared.source, pool.shift, pool.part, rows[piece])
             for place, image in zip(piece.tolist(), images, strict=True):
                 files[place], digests[place] = encode(image)

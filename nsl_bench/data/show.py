@@ -14,7 +14,7 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.core.shift import STANDARD, Shift, short_name
 from nsl_bench.core.source import ImageSource
 from nsl_bench.core.types import BLANK, Split
-from nsl_bench.data.images import render
+from nsl_bench.data.content import render
 
 if TYPE_CHECKING:
     from PIL import Image, ImageDraw, ImageFont

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.shift import STANDARD
-from nsl_bench.data.content import canonical_row, image_digest
-from nsl_bench.data.images import decode
+from nsl_bench.data.content import canonical_row, decode, image_digest
 from nsl_bench.data.manifest import Manifest, file_entry
 from nsl_bench.data.recipe import IMAGES, SYMBOLIC, Recipe
 from nsl_bench.data.rows import example_features, example_references, pool_features, pool_row, row_mark

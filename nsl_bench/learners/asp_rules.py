@@ -131,15 +131,12 @@ def decision_list(
         before = "".join(f", not group_{j + 1}" for j in range(k))
         last = k + 1 == len(atoms)
         for conjunction in conjunctions:
-            body = writer.body(conjunction) + (before if last else "")
-            writer.rules.append(f"{atom if last else f'group_{k + 1}'}{_with_neck(body)}.")
+            body = (writer.body(conjunction) + (before if last else "")).removeprefix(", ")
+            head = atom if last else f"group_{k + 1}"
+            writer.rules.append(f"{head} :- {body}." if body else f"{head}.")
         if atom is not None and not last:
             writer.more.append(f"{atom} :- group_{k + 1}{before}.")
     return writer.written()
-
-
-def _with_neck(body: str) -> str:
-    return f" :- {body.removeprefix(', ')}" if body else ""
 
 
 def tree_leaves(

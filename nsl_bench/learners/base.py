@@ -23,7 +23,7 @@ from nsl_bench.core.metrics.predictions import checked_probabilities
 from nsl_bench.core.tracks import Track
 from nsl_bench.core.types import UNDECIDED, Hypothesis, WeightedExample
 from nsl_bench.learners.environments import entrant, is_environment
-from nsl_bench.learners.view import View
+from nsl_bench.learners.view import LONGEST_RULES, View
 
 if TYPE_CHECKING:
     from nsl_bench.core.benchmark import Benchmark
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 TOLD_THE_ANSWER = "told_the_answer"
 """Part of the version of a learner that was given part of the true rule."""
 
-_LONGEST_RULES = 1 << 22
 _MOST_ATOMS = 10**9
 _GREATEST_SCORE = 10**15
 _GREATEST_PENALTY = (1 << 31) - 1
@@ -271,10 +270,10 @@ def hypothesis_of(learner: Learner, benchmark: Benchmark | None = None) -> Hypot
 
 def check_hypothesis(found: Hypothesis, name: str) -> None:
     """Check the values of a hypothesis that a learner returned."""
-    lengths = [len(rule) if isinstance(rule, str) else _LONGEST_RULES for rule in found.rules]
-    if sum(lengths) >= _LONGEST_RULES:
+    lengths = [len(rule) if isinstance(rule, str) else LONGEST_RULES for rule in found.rules]
+    if sum(lengths) >= LONGEST_RULES:
         raise InvalidOutput(
-            f"{name}.rules must return strings of at most {_LONGEST_RULES - 1} characters in all."
+            f"{name}.rules must return strings of at most {LONGEST_RULES - 1} characters in all."
         )
     if found.language not in ("asp", "tree"):
         raise InvalidOutput(f"{name}.rules must be of language asp or tree; got {str(found.language)[:50]}.")

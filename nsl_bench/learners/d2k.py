@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.core.sequences import first_rows, with_earlier
-from nsl_bench.core.types import Predictions, WeightedExample
+from nsl_bench.core.types import WeightedExample
 from nsl_bench.learners.view import View
 
 if TYPE_CHECKING:
@@ -30,13 +30,8 @@ ExamplesOf = Literal["sequences", "steps"]
 """Where rows are steps: an example for each whole sequence, or one for each step with all earlier ones."""
 
 
-def confidence(predictions: Predictions, t_norm: TNorm = "goedel") -> npt.NDArray[np.float64]:
-    """float64 [n]: how far all predictions of an example are to be trusted; blank slots do not count."""
-    return _combined(predictions.confidence.astype(np.float64), t_norm)
-
-
-def _combined(each: npt.NDArray[np.float64], t_norm: TNorm) -> npt.NDArray[np.float64]:
-    """float64 [n]: confidences [n, images] combined; 1 where there is no image."""
+def confidence(each: npt.NDArray[np.float64], t_norm: TNorm = "goedel") -> npt.NDArray[np.float64]:
+    """float64 [n]: how far all predictions of an example are to be trusted, from each one's [n, images]."""
     if t_norm == "product":
         combined = each.prod(axis=1)
     elif t_norm == "lukasiewicz":
@@ -58,7 +53,7 @@ def penalties(view: View, t_norm: TNorm = "goedel") -> npt.NDArray[np.int64]:
         known = ~(view.concept_ids == space.ids[space.background]).any(axis=1, keepdims=True)
     if view.sequential:
         each, known = with_earlier(view.steps, each, 1.0), with_earlier(view.steps, known, True)
-    weights = np.floor(100 * _combined(each, t_norm)).astype(np.int64) + 1
+    weights = np.floor(100 * confidence(each, t_norm)).astype(np.int64) + 1
     return np.where(known.all(axis=1), weights, 0)
 
 

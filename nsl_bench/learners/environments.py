@@ -44,12 +44,9 @@ _OPTION = re.compile(
 )
 
 
-def _is_version(text: str) -> bool:
-    return re.fullmatch(r"3\.\d+", text) is not None and tuple(map(int, text.split("."))) >= _LEAST_PYTHON
-
-
 def _are_versions(texts: tuple[str, ...]) -> bool:
-    return bool(texts) and all(map(_is_version, texts))
+    versions = [tuple(map(int, text.split("."))) for text in texts if re.fullmatch(r"3\.\d+", text)]
+    return len(versions) == len(texts) > 0 and min(versions) >= _LEAST_PYTHON
 
 
 _Text = Annotated[str, Is("a text that is not empty", shortest=1)]
@@ -182,7 +179,7 @@ def _requirements(path: Path) -> tuple[str, ...]:
         line = re.sub(r"(^|\s)#.*", "", raw).strip()
         if not line or _OPTION.match(line):
             continue
-        if _is_path(path.parent, line):
+        if line.startswith((".", "/")) and (path.parent / line).exists():
             if not (path.parent / line).resolve().is_relative_to(path.parent.resolve()):
                 raise UserError(
                     f"{path}, line {number}: the package {line} is outside of the learner's folder; "
@@ -195,10 +192,6 @@ def _requirements(path: Path) -> tuple[str, ...]:
             )
         result.append(line)
     return tuple(result)
-
-
-def _is_path(folder: Path, line: str) -> bool:
-    return line.startswith((".", "/")) and (folder / line).exists()
 
 
 def _contents(folder: Path) -> Iterator[list[str]]:

@@ -42,7 +42,6 @@ class FeatureTests:
     """The tests on the features of a task.
 
     Args:
-        benchmark: the task.
         metadata: metadata of a split, whose values are those that tests know.
     """
 

@@ -28,13 +28,7 @@ Slots = list[npt.NDArray[np.uint8] | None]
 
 
 class Images(Sequence[Slots]):
-    """Images of a split's examples, rendered on demand.
-
-    Args:
-        split: examples with images.
-        source: image source.
-        shift: shift of the shifted examples.
-    """
+    """Images of a split's examples, rendered on demand."""
 
     def __init__(self, split: Split, source: ImageSource, shift: Shift | None) -> None:
         if split.n_shifted and shift is None:
@@ -91,23 +85,45 @@ def few_labels_of(split: Split, benchmark: Benchmark, source: ImageSource) -> Fe
     return replace(few, images=assign_images(empty, source.labels("network"), rng).images)
 
 
-def thumbnails(view: View) -> Any:
-    """uint8 tensor [n, slots, channels, 28, 28]: the images of a view, blank slots black."""
-    import cv2
-    import torch
+def different_images(
+    rows: Sequence[Slots], slots: int
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
+    """Which image each slot shows, int64 [n, slots], -1 for a blank; the images, uint8 [m, channels, 28, 28].
 
-    result: npt.NDArray[np.uint8] | None = None
-    for row, example in enumerate(view.images):
+    Equal images are one, because sources are small and examples many.
+    """
+    known: dict[bytes, int] = {}
+    different: list[npt.NDArray[np.uint8]] = []
+    which = np.full((len(rows), slots), -1, np.int64)
+    for row, example in enumerate(rows):
         for slot, image in enumerate(example):
             if image is None:
                 continue
-            if result is None:
-                result = np.zeros((len(view), len(example), SIDE, SIDE, image.shape[2]), np.uint8)
-            if image.shape[2] != result.shape[4]:
-                raise NotApplicable("All images of a task must have the same number of channels.")
-            if image.shape[:2] != (SIDE, SIDE):
-                image = np.asarray(cv2.resize(image, (SIDE, SIDE), interpolation=cv2.INTER_AREA), np.uint8)
-            result[row, slot] = image.reshape(SIDE, SIDE, -1)
-    if result is None:
-        result = np.zeros((len(view), len(view.slots), SIDE, SIDE, 1), np.uint8)
-    return torch.as_tensor(np.ascontiguousarray(np.moveaxis(result, 4, 2)))
+            key = image.tobytes()
+            if key not in known:
+                known[key] = len(different)
+                different.append(_sized(image))
+            which[row, slot] = known[key]
+    if len({image.shape for image in different}) > 1:
+        raise NotApplicable("All images of a task must have the same number of channels.")
+    stacked = np.stack(different) if different else np.zeros((0, SIDE, SIDE, 1), np.uint8)
+    return which, np.ascontiguousarray(np.moveaxis(stacked, 3, 1))
+
+
+def _sized(image: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    """uint8 [SIDE, SIDE, channels]."""
+    if image.shape[:2] == (SIDE, SIDE):
+        return image
+    import cv2
+
+    resized = cv2.resize(image, (SIDE, SIDE), interpolation=cv2.INTER_AREA)
+    return np.asarray(resized, np.uint8).reshape(SIDE, SIDE, -1)
+
+
+def thumbnails(view: View) -> Any:
+    """uint8 tensor [n, slots, channels, 28, 28]: the images of a view, blank slots black."""
+    import torch
+
+    which, images = different_images(view.images, len(view.slots))
+    black = np.zeros((1, *images.shape[1:]), np.uint8)
+    return torch.as_tensor(np.concatenate([images, black])[which])

@@ -43,8 +43,6 @@ class _Pair:
     """A relation of two slots.
 
     Attributes:
-        slots: their numbers.
-        body: its ASP.
         table: bool [concepts, concepts], where it holds.
     """
 
@@ -197,7 +195,6 @@ class _Part:
     """An argument of a slot's facts that tells concepts apart.
 
     Attributes:
-        slot: the slot.
         kind: predicate, arity, and the argument's place.
         key: the arguments that are the same for all concepts, None elsewhere.
         values: the argument's value for each concept; None where there is no such fact.

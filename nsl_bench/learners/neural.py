@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, ClassVar, Self, get_args
 
@@ -20,10 +20,9 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.core.options import HasOptions, option
 from nsl_bench.core.tracks import Track
 from nsl_bench.core.types import Hypothesis
-from nsl_bench.learners.adam import Adam
 from nsl_bench.learners.trees import surrogate
 from nsl_bench.learners.view import Inputs, View
-from nsl_bench.perception.memory import kept_memory
+from nsl_bench.perception.training import kept_memory
 
 _EPSILON = 1e-7
 
@@ -281,7 +280,7 @@ class CNNLSTM(_OnSymbols):
         return torch.as_tensor(view.concept_ids.astype(np.int64) + 1)
 
     def _network(self, train: View) -> Any:
-        from nsl_bench.learners.cnn_lstm_module import PublishedNetwork, SequenceNetwork
+        from nsl_bench.learners.modules import PublishedNetwork, SequenceNetwork
 
         length, concepts, labels = len(train.slots), len(train.concept_space) + 1, train.n_labels
         sizes = (self.embedding, self.channels, self.hidden, self.dropout)
@@ -303,3 +302,42 @@ def seeded(seed: int) -> Iterator[None]:
             yield
     finally:
         torch.set_num_threads(threads)
+
+
+class Adam:
+    """Adam with the default decay rates (Kingma and Ba, ICLR 2015), on a CPU."""
+
+    def __init__(self, parameters: Iterable[Any], learning_rate: float, epsilon: float) -> None:
+        import torch
+
+        self._parameters = list(parameters)
+        self._learning_rate, self._epsilon = learning_rate, epsilon
+        self._means = [torch.zeros_like(each) for each in self._parameters]
+        self._squares = [torch.zeros_like(each) for each in self._parameters]
+        self._steps = [torch.zeros(()) for _ in self._parameters]
+
+    def step(self, loss: Any) -> None:
+        """Change the parameters by the gradient of a loss, a scalar tensor that depends on all of them."""
+        import torch
+        from torch.optim.adam import adam
+
+        for each in self._parameters:
+            each.grad = None
+        loss.backward()
+        with torch.no_grad():
+            adam(
+                self._parameters,
+                [each.grad for each in self._parameters],
+                self._means,
+                self._squares,
+                [],
+                self._steps,
+                foreach=False,
+                amsgrad=False,
+                beta1=0.9,
+                beta2=0.999,
+                lr=self._learning_rate,
+                weight_decay=0.0,
+                eps=self._epsilon,
+                maximize=False,
+            )

@@ -1,7 +1,7 @@
 """Perceivers that a learner trains itself: small networks from the images of a row to its symbols.
 
 A symbol is the concept of a slot, seen in one image, or a property of all images of a row, such as which of
-two pegs has the smaller disk. Equal images are one, because sources are small and sequences many.
+two pegs has the smaller disk.
 """
 
 from __future__ import annotations
@@ -12,16 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from nsl_bench.core.errors import NotApplicable
 from nsl_bench.core.types import LabelSpace
-from nsl_bench.learners.images import LabelledImages, Slots
+from nsl_bench.learners.images import SIDE, LabelledImages, Slots, different_images
 from nsl_bench.learners.view import View
 from nsl_bench.perception.training import Precision, computing_in
-
-SIDE = 28
-"""Height and width of the images that perceivers see."""
 
 _CANVASES = 128
 """Whole rows of images that are seen at once where nothing is trained."""
@@ -55,33 +50,18 @@ def read(view: View) -> Pictures:
 def _pictures(rows: Sequence[Slots], slots: int) -> Pictures:
     import torch
 
-    known: dict[bytes, int] = {}
-    different: list[npt.NDArray[np.uint8]] = []
-    which = np.full((len(rows), slots), -1, np.int64)
-    for row, example in enumerate(rows):
-        for slot, image in enumerate(example):
-            if image is None:
-                continue
-            key = image.tobytes()
-            if key not in known:
-                known[key] = len(different)
-                different.append(_sized(image))
-            which[row, slot] = known[key]
-    if len({image.shape for image in different}) > 1:
-        raise NotApplicable("All images of a task must have the same number of channels.")
-    stacked = np.stack(different) if different else np.zeros((0, SIDE, SIDE, 1), np.uint8)
-    images = torch.as_tensor(np.ascontiguousarray(np.moveaxis(stacked, 3, 1)))
-    return Pictures(torch.as_tensor(which), images.float() / 255)
+    which, images = different_images(rows, slots)
+    return Pictures(torch.as_tensor(which), torch.as_tensor(images).float() / 255)
 
 
-def _sized(image: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    """uint8 [SIDE, SIDE, channels]."""
-    if image.shape[:2] == (SIDE, SIDE):
-        return image
-    import cv2
+def two_convolutions(channels: int, first: int, second: int, groups: int = 1) -> list[Any]:
+    """Layers, of each group of channels its own: of 28 by 28 pixels they leave 4 by 4 numbers a channel."""
+    from torch import nn
 
-    resized = cv2.resize(image, (SIDE, SIDE), interpolation=cv2.INTER_AREA)
-    return np.asarray(resized, np.uint8).reshape(SIDE, SIDE, -1)
+    layers: list[Any] = []
+    for before, after in ((channels, first), (first, second)):
+        layers += [nn.Conv2d(groups * before, groups * after, 5, groups=groups), nn.MaxPool2d(2), nn.ReLU()]
+    return layers
 
 
 def convolved(layers: Any, images: Any, precision: Precision) -> Any:
@@ -95,13 +75,7 @@ def convolved(layers: Any, images: Any, precision: Precision) -> Any:
 
 @dataclass(frozen=True)
 class Pretraining:
-    """How a perceiver learns from a few labelled samples.
-
-    Attributes:
-        passes: over the samples.
-        rate: learning rate of Adam.
-        batch: samples in a minibatch.
-    """
+    """How a perceiver learns from a few labelled samples."""
 
     passes: int
     rate: float
@@ -112,10 +86,7 @@ class SlotPerceiver:
     """One network for the image of every slot; a symbol is what the slot shows.
 
     Args:
-        channels: of an image.
-        values: number of concepts.
         width: channels of the first convolution; the second has twice as many.
-        precision: what convolutions compute in.
     """
 
     pretraining = Pretraining(30, 1e-3, 16)
@@ -127,12 +98,7 @@ class SlotPerceiver:
 
         self.precision: Precision = precision
         self.net = nn.Sequential(
-            nn.Conv2d(channels, width, 5),
-            nn.MaxPool2d(2),
-            nn.ReLU(),
-            nn.Conv2d(width, 2 * width, 5),
-            nn.MaxPool2d(2),
-            nn.ReLU(),
+            *two_convolutions(channels, width, 2 * width),
             nn.Flatten(),
             nn.Linear(32 * width, 128),
             nn.ReLU(),
@@ -161,12 +127,6 @@ class StatePerceiver:
     position, attention by one learned query, and a network with one hidden layer. Any number of columns will
     do. As there, rows have a margin around them and one column more than images, pixels count from 0 to 255,
     and 200 passes are made over the few labelled samples, of which the canvas is as narrow as they are.
-
-    Args:
-        channels: of an image.
-        values: number of values of each symbol.
-        rows: rows of images.
-        precision: what convolutions compute in.
     """
 
     pretraining = Pretraining(200, 1e-4, 32)
@@ -248,7 +208,7 @@ def _position_code(wide: int, height: int, width: int) -> Any:
     """float32 tensor [wide, height, width]: sines and cosines of both coordinates (Vaswani et al. 2017)."""
     import torch
 
-    from nsl_bench.learners.recurrent_modules import sinusoids
+    from nsl_bench.learners.modules import sinusoids
 
     rows, columns = (sinusoids(count, wide // 2).T for count in (height, width))
     return torch.cat([rows[:, :, None].expand(-1, -1, width), columns[:, None, :].expand(-1, height, -1)])

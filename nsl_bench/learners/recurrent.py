@@ -190,7 +190,7 @@ class LSTMLearner(_OnSymbols):
     name = "lstm"
 
     def _recurrent(self, inputs: int, labels: int) -> Any:
-        from nsl_bench.learners.recurrent_modules import LSTM
+        from nsl_bench.learners.modules import LSTM
 
         return LSTM(inputs, labels, self.hidden)
 
@@ -207,7 +207,7 @@ class DNCLearner(_OnSymbols):
     heads: int = option(2, "read heads", least=1)
 
     def _recurrent(self, inputs: int, labels: int) -> Any:
-        from nsl_bench.learners.dnc_module import DNC
+        from nsl_bench.learners.modules import DNC
 
         return DNC(inputs, labels, self.hidden, self.places, self.width, self.heads)
 
@@ -232,7 +232,7 @@ class TransformerLearner(_SequenceLearner):
     layers: int = option(2, "layers of the transformer, with 4 heads each", least=1)
 
     def _network(self, train: View) -> Any:
-        from nsl_bench.learners.recurrent_modules import CNNTransformer
+        from nsl_bench.learners.modules import CNNTransformer
 
         channels = next((one.shape[2] for one in train.images[0] if one is not None), 1)
         before = train.n_labels if "previous" in train.metadata else 0

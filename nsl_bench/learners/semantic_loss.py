@@ -18,6 +18,7 @@ from nsl_bench.core.tracks import Track
 from nsl_bench.core.types import BLANK
 from nsl_bench.learners.images import thumbnails
 from nsl_bench.learners.neural import seeded
+from nsl_bench.learners.perceivers import two_convolutions
 from nsl_bench.learners.truth_tables import truth_tables
 from nsl_bench.learners.view import View
 
@@ -140,12 +141,7 @@ def _network(channels: int, concepts: int) -> Any:
     from torch import nn
 
     return nn.Sequential(
-        nn.Conv2d(channels, 6, 5),
-        nn.MaxPool2d(2),
-        nn.ReLU(),
-        nn.Conv2d(6, 16, 5),
-        nn.MaxPool2d(2),
-        nn.ReLU(),
+        *two_convolutions(channels, 6, 16),
         nn.Flatten(),
         nn.Linear(256, 120),
         nn.ReLU(),

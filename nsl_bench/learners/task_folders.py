@@ -176,7 +176,7 @@ def _nested(values: npt.NDArray[np.float32]) -> Any:
 
 def _png(image: npt.NDArray[np.uint8], known: dict[bytes, bytes]) -> bytes:
     """A PNG file of an image of a source; those that were made before are known by their pixels."""
-    from nsl_bench.data.images import png
+    from nsl_bench.data.content import png
 
     pixels = image.tobytes()
     if pixels not in known:

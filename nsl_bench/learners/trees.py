@@ -1,24 +1,25 @@
-"""Decision trees as rules: one rule a branch, each test on it an atom.
+"""Tabular baselines, and decision trees as rules: one rule a branch, each test on it an atom.
 
 As the FFNSL paper's code counts them: for a random forest its first tree, for a neural learner a surrogate
-tree that is fitted to the learner's predictions on its train set.
+tree that is fitted to the learner's predictions on its train set. Section 5: 100 trees, seed 0.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Self
+import contextlib
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any, Self, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.core.options import HasOptions
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.options import HasOptions, option
 from nsl_bench.core.tracks import Track
 from nsl_bench.core.types import Hypothesis
 from nsl_bench.learners.asp_rules import decision_list, tree_leaves
-
-if TYPE_CHECKING:
-    from nsl_bench.learners.view import Inputs, View, Weights
+from nsl_bench.learners.view import Inputs, View, Weights
 
 
 class TreeLearner(HasOptions):
@@ -127,3 +128,121 @@ def surrogate(
     tree = DecisionTreeClassifier(random_state=0).fit(inputs, predicted)
     classes = [label_names[int(c)] for c in tree.classes_]
     return tree_rules(tree, feature_names, classes, fidelity=float(tree.score(inputs, predicted)))
+
+
+class Cart(TreeLearner):
+    """A decision tree on the benchmark's features of the concepts."""
+
+    name = "cart"
+    version = "1"
+    search_space: Mapping[str, Sequence[int]] = MappingProxyType(
+        {"depth": (0, 2, 4, 6, 8), "leaf": (1, 2, 5, 10)}
+    )
+
+    depth: int = option(0, "maximum depth; 0 for no limit", least=0)
+    leaf: int = option(1, "minimum number of train examples in a leaf", least=1)
+    seed: int = option(0, "seed that breaks ties between features")
+    knowledge: bool = option(False, "learn from `knowledge_features`")
+    asp: bool = option(
+        False,
+        "give the tree's branches as ASP, which is judged like other learners' rules, where ASP says them "
+        "exactly",
+    )
+
+    def fit(self, train: View) -> Cart:
+        """Fit the tree."""
+        from sklearn.tree import DecisionTreeClassifier
+
+        self._train = train if self.asp else None
+        tree = DecisionTreeClassifier(
+            max_depth=self.depth or None, min_samples_leaf=self.leaf, random_state=self.seed
+        )
+        return self._fitted(tree, train)
+
+    def rules(self) -> Hypothesis | list[str]:
+        """The tree's branches, as ASP where that was asked for and is exact."""
+        if self._train is not None:
+            with contextlib.suppress(UserError):
+                return tree_as_asp(self._model, self._train, knowledge=self.knowledge)
+        return self._rules_of(self._model)
+
+
+class RandomForest(TreeLearner):
+    """A random forest on the benchmark's features of the concepts."""
+
+    name = "random_forest"
+    version = "1"
+    answers_alike = True
+    search_space: Mapping[str, Sequence[Any]] = MappingProxyType(
+        {
+            "trees": (50, 100, 300),
+            "depth": (0, 4, 8, 16),
+            "leaf": (1, 2, 5),
+            "inputs": get_args(Inputs),
+            "weights": get_args(Weights),
+        }
+    )
+
+    trees: int = option(100, "number of trees", least=1)
+    depth: int = option(0, "maximum depth of each tree; 0 for no limit", least=0)
+    leaf: int = option(1, "minimum number of train examples in a leaf", least=1)
+    seed: int = option(0, "seed of the bootstrap samples and of the features tried at each split")
+    inputs: Inputs = option("concepts", "the task's features of the most probable concepts, or probabilities")
+    weights: Weights = option(
+        "equal", "how much train examples count: all alike, or by ``confidence``, as FFNSL weighs them"
+    )
+
+    def fit(self, train: View) -> RandomForest:
+        """Fit the trees."""
+        from sklearn.ensemble import RandomForestClassifier
+
+        forest = RandomForestClassifier(
+            self.trees,
+            max_depth=self.depth or None,
+            min_samples_leaf=self.leaf,
+            random_state=self.seed,
+            n_jobs=1,
+        )
+        return self._fitted(forest, train)
+
+    def rules(self) -> Hypothesis | None:
+        """The rules of the first tree, one per branch; None for tests on probabilities."""
+        if self.inputs == "probabilities":
+            return None
+        return self._rules_of(self._model.estimators_[0])
+
+
+class RandomForestWithKnowledge(RandomForest):
+    """A random forest on knowledge features, such as whether a digit repeats in a row."""
+
+    fixed_size = ("labels",)
+    knowledge = True
+    offered = ("trees", "depth", "leaf", "seed", "weights")
+    search_space = MappingProxyType({k: v for k, v in RandomForest.search_space.items() if k != "inputs"})
+
+
+class Majority:
+    """Predicts the label frequencies of the train set for every example."""
+
+    version = "1"
+    track: Track = "pretrained"
+    fixed_size = False
+
+    def fit(self, train: View) -> Majority:
+        """Count the labels."""
+        counts = np.bincount(train.labels, minlength=train.n_labels)
+        self._frequencies = dict(zip(train.label_names, (counts / counts.sum()).tolist(), strict=True))
+        self._name = train.label_names[int(counts.argmax())]
+        return self
+
+    def predict_proba(self, test: View) -> npt.NDArray[np.float64]:
+        """float64 [n, n_labels]; where the test task has other labels, those of the train set share 1."""
+        known = np.array([self._frequencies.get(name, 0.0) for name in test.label_names])
+        if len(self._frequencies) != test.n_labels:
+            total = known.sum()
+            known = known / total if total else np.full(test.n_labels, 1 / test.n_labels)
+        return np.tile(known, (len(test), 1))
+
+    def rules(self) -> Hypothesis:
+        """One rule without a body; it counts as one atom."""
+        return Hypothesis((self._name,), atoms=1, language="tree")

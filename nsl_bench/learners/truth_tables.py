@@ -43,7 +43,6 @@ class Tables:
 
     Attributes:
         rows: int64 [examples, steps], the view's rows of each example or sequence.
-        tables: the tables.
         which: int64 [examples], the table of each example.
     """
 

@@ -83,7 +83,6 @@ class Asked:
     """A member of `View` that a learner's process asks the harness for.
 
     Attributes:
-        function: the method, or the function of the property.
         once: whether a method is asked only once for the same arguments.
     """
 

@@ -20,10 +20,9 @@ from nsl_bench.core.shift import STANDARD, Shift
 from nsl_bench.core.source import ImageSource
 from nsl_bench.core.types import BLANK, PoolPart, Predictions, Split
 from nsl_bench.core.workers import spread
-from nsl_bench.data.content import DIGEST_BYTES, image_digest
-from nsl_bench.data.images import chunks, render
-from nsl_bench.perception.memory import kept_memory
+from nsl_bench.data.content import DIGEST_BYTES, chunks, image_digest, render
 from nsl_bench.perception.network import Network
+from nsl_bench.perception.training import kept_memory
 
 _CHUNK = 128
 _BLOCK = 512
@@ -213,8 +212,6 @@ class _Table:
     Args:
         kind: what the rows are, for messages.
         column: the name of their column.
-        dtype: of the numbers.
-        width: how many in a row.
     """
 
     def __init__(self, kind: str, column: str, dtype: np.dtype[Any], width: int) -> None:
@@ -243,10 +240,8 @@ class _Table:
             path.unlink(missing_ok=True)
             return empty
 
-    def merge(
-        self, path: Path, indices: npt.NDArray[np.int64], rows: npt.NDArray[Any]
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
-        """Add rows to the file; gives all that it then holds."""
+    def merge(self, path: Path, indices: npt.NDArray[np.int64], rows: npt.NDArray[Any]) -> None:
+        """Add rows to the file."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -261,7 +256,6 @@ class _Table:
             table = pa.table({"image": pa.array(everything, pa.int32()), self.column: column})
             with cache.replacing(path) as temporary:
                 pq.write_table(table, temporary, compression="zstd")
-        return everything, values
 
 
 def _rendered(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from nsl_bench.perception.figures import BINS, Figures
+from nsl_bench.perception.trained_networks import BINS, Figures
 from nsl_bench.report.escaping import escaped, in_picture
 from nsl_bench.report.line_styles import COLOURS
 from nsl_bench.report.style import HATCHES, panel_legend, save, subplots

@@ -20,7 +20,7 @@ The classes need pytest (``pip install nsl-bench[testing]``).
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 try:
     import pytest
@@ -50,6 +50,20 @@ _MODULES = {
 
 # So that a failed assertion shows its values, as in a test module.
 pytest.register_assert_rewrite(*_MODULES.values())
+
+
+class Tests:
+    """Tests that are collected only in derived classes.
+
+    Importing a class of `nsl_bench.testing` into a module does not run its tests, whatever pytest's
+    ``python_classes`` says. A derived class that is itself a base class sets ``__test__ = False``.
+    """
+
+    __test__: ClassVar[bool] = False
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls.__test__ = cls.__dict__.get("__test__", True)
 
 
 def __getattr__(name: str) -> Any:

@@ -13,7 +13,7 @@ from nsl_bench.learners.environments import entrant
 from nsl_bench.run.bench import Bench
 from nsl_bench.run.plan import plan
 from nsl_bench.sandbox.limits import Limits
-from nsl_bench.testing.cases import Tests
+from nsl_bench.testing import Tests
 
 _LIMITS = Limits(time=300)
 _LINES = 150

@@ -15,7 +15,7 @@ from nsl_bench.core.tracks import Track
 from nsl_bench.core.types import Hypothesis, Split
 from nsl_bench.learners.base import Learner, fixed_sizes, hypothesis_of, labels_of, probabilities_of, track_of
 from nsl_bench.run.mock_tasks import Patches
-from nsl_bench.testing.cases import Tests
+from nsl_bench.testing import Tests
 from nsl_bench.testing.toy import patches, view
 
 

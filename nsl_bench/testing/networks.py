@@ -15,7 +15,7 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.perception.checkpoint import Checkpoint
 from nsl_bench.perception.network import Network, Segmentation
 from nsl_bench.run.mock_tasks import PatchSource
-from nsl_bench.testing.cases import Tests
+from nsl_bench.testing import Tests
 
 
 class NetworkTests(Tests):

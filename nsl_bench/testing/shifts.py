@@ -12,7 +12,7 @@ import pytest
 from nsl_bench.core import registry
 from nsl_bench.core.shift import Shift
 from nsl_bench.core.source import ImageSource
-from nsl_bench.testing.cases import Tests
+from nsl_bench.testing import Tests
 
 
 class ShiftTests(Tests, ABC):

@@ -17,7 +17,7 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.core.shift import Shift
 from nsl_bench.core.source import ImageSource
 from nsl_bench.core.types import PoolPart
-from nsl_bench.testing.cases import Tests
+from nsl_bench.testing import Tests
 
 PARTS: tuple[PoolPart, ...] = ("network", "a", "b")
 

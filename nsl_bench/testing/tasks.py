@@ -16,7 +16,7 @@ from nsl_bench.data.splits import make_source, make_split, symbolic_split, task_
 from nsl_bench.logic.inference.crisp import crisp_labels
 from nsl_bench.logic.las.bias.hypothesis import count_atoms
 from nsl_bench.run.structural_shift import covering
-from nsl_bench.testing.cases import Tests
+from nsl_bench.testing import Tests
 
 _INPUTS_ASKED = 3
 """Examples that are looked for among the inputs."""

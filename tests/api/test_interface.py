@@ -14,7 +14,7 @@ import pytest
 import nsl_bench
 from nsl_bench import Results, UserError
 from nsl_bench.core import registry
-from nsl_bench.learners.majority import Majority
+from nsl_bench.learners.trees import Majority
 from nsl_bench.run.record import Record
 from nsl_bench.run.store import Store
 from nsl_bench.sandbox.limits import Limits

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from nsl_bench.generators.shifts.rotate import Rotate
+from nsl_bench.generators.shifts.pixels import Rotate
 from nsl_bench.generators.tasks import sudoku, sudoku_puzzles
 
 import nsl_bench

@@ -4,7 +4,7 @@ import numpy as np
 
 from nsl_bench.core import registry
 from nsl_bench.core.types import BLANK, Split
-from nsl_bench.data.reuse import distinct_images, reuse
+from nsl_bench.data.card import distinct_images, reuse
 from nsl_bench.data.splits import make_source, make_split
 from nsl_bench.run.mock_tasks import SHADES
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from nsl_bench.generators.sources.cards import ink
-from nsl_bench.generators.sources.cards.augment import draw_augmentation
 from nsl_bench.generators.sources.cards.drawn import DrawnDecks, draw_card
 from nsl_bench.generators.sources.cards.folder import DeckFolder, card_of
-from nsl_bench.generators.sources.cards.names import CARDS
+from nsl_bench.generators.sources.cards.glyphs import CARDS
+from nsl_bench.generators.sources.cards.table import draw_augmentation
 from nsl_bench.generators.sources.drawn_pool import part_sizes
 from PIL import Image
 

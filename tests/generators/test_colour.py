@@ -7,10 +7,8 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nsl_bench.generators.shifts.augment import Augment
-from nsl_bench.generators.shifts.corruptions import CORRUPTIONS
-from nsl_bench.generators.shifts.gaussian_blur import GaussianBlur
-from nsl_bench.generators.shifts.hue import Hue
+from nsl_bench.generators.shifts.imagenet_c import CORRUPTIONS
+from nsl_bench.generators.shifts.pixels import Augment, GaussianBlur, Hue
 from nsl_bench.generators.sources.digits import SklearnDigits
 from nsl_bench.generators.sources.leaves.drawn import DrawnLeaves
 from PIL import Image

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from nsl_bench.generators.sources.digits import Mnist, SklearnDigits
-from nsl_bench.generators.sources.mnist_train import MnistTrain
+from nsl_bench.generators.sources.digits import Mnist, MnistTrain, SklearnDigits
 
 from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError

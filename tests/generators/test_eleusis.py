@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from nsl_bench.generators.keyed_random import Dice
-from nsl_bench.generators.sources.symbols.letters import FONTS, draw_letter
+from nsl_bench.generators.sources.symbols.glyphs import FONTS, draw_letter
 from nsl_bench.generators.sources.symbols.names import LETTERS, SUITS, colour_of, symbols
 from nsl_bench.generators.sources.symbols.tinted import DrawnSymbols, Emnist
 from nsl_bench.generators.tasks.eleusis import CONCEPTS

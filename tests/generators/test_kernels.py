@@ -6,8 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from nsl_bench.generators.sources.cards import table
-from nsl_bench.generators.sources.cards.augment import Placement, draw_augmentation
-from nsl_bench.generators.sources.cards.table import Sprite
+from nsl_bench.generators.sources.cards.table import Placement, Sprite, draw_augmentation
 from PIL import Image
 
 

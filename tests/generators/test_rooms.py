@@ -4,9 +4,8 @@ from typing import ClassVar
 
 import numpy as np
 from nsl_bench.generators.sources.rooms.drawn import DrawnRooms
-from nsl_bench.generators.sources.rooms.furnishing import ROOMS, SEGMENTS
+from nsl_bench.generators.sources.rooms.furnishing import COLOURS, ROOMS, SEGMENTS, THINGS
 from nsl_bench.generators.sources.rooms.names import SCENES
-from nsl_bench.generators.sources.rooms.things import COLOURS, THINGS
 
 from nsl_bench.core.types import PoolPart
 from nsl_bench.testing import SourceTests

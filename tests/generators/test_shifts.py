@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from nsl_bench.generators.shifts.adversarial import Adversarial
-from nsl_bench.generators.shifts.deck_swap import DeckSwap
-from nsl_bench.generators.shifts.rotate import Rotate
+from nsl_bench.generators.shifts.decks import Adversarial, DeckSwap
+from nsl_bench.generators.shifts.pixels import Rotate
 from nsl_bench.generators.sources.cards.drawn import DrawnDecks
 from nsl_bench.generators.sources.digits import SklearnDigits
 from PIL import Image

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from nsl_bench.generators.tasks.uci import FOLDS
-from nsl_bench.generators.tasks.uci_bits import cut_points, make_bits
+from nsl_bench.generators.tasks.uci import FOLDS, cut_points, make_bits
 from nsl_bench.generators.tasks.uci_sets import FOLDER_VARIABLE, SETS, Table, load_table
 
 from nsl_bench.core import registry

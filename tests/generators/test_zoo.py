@@ -10,8 +10,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from nsl_bench.generators.tasks.zoo import FOLDS, PAPER_FEATURES, Zoo
-from nsl_bench.generators.tasks.zoo_table import CLASSES, RANGES, TABLE, animals, read_animals
+from nsl_bench.generators.tasks.zoo import (
+    CLASSES,
+    FOLDS,
+    PAPER_FEATURES,
+    RANGES,
+    TABLE,
+    Zoo,
+    animals,
+    read_animals,
+)
 
 from nsl_bench.api.explanation import explain
 from nsl_bench.api.results import Results

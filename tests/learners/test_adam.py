@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import torch
 
-from nsl_bench.learners.adam import Adam
-from nsl_bench.learners.cnn_lstm_module import PublishedNetwork, SequenceNetwork
+from nsl_bench.learners.modules import PublishedNetwork, SequenceNetwork
+from nsl_bench.learners.neural import Adam
 
 
 def fully_connected() -> torch.nn.Module:

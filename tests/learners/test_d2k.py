@@ -21,16 +21,16 @@ def predictions(confidences: list[list[float | None]]) -> Predictions:
 
 
 def test_t_norms() -> None:
-    seen = predictions([[0.9, 0.5], [0.75, None], [None, None]])
+    seen = predictions([[0.9, 0.5], [0.75, None], [None, None]]).confidence
     assert confidence(seen).tolist() == pytest.approx([0.5, 0.75, 1.0])
     assert confidence(seen, "product").tolist() == pytest.approx([0.45, 0.75, 1.0])
     assert confidence(seen, "lukasiewicz").tolist() == pytest.approx([0.4, 0.75, 1.0], abs=1e-6)
-    assert confidence(predictions([[0.4, 0.4]]), "lukasiewicz").tolist() == pytest.approx([0.0])
+    assert confidence(predictions([[0.4, 0.4]]).confidence, "lukasiewicz").tolist() == pytest.approx([0.0])
 
 
 @given(st.lists(st.floats(0.34, 1), min_size=1, max_size=6))
 def test_t_norms_are_ordered(row: list[float]) -> None:
-    seen = predictions([row])
+    seen = predictions([row]).confidence
     lukasiewicz, product, goedel = (
         confidence(seen, norm)[0] for norm in ("lukasiewicz", "product", "goedel")
     )

@@ -12,7 +12,7 @@ from nsl_bench.core.errors import NotApplicable, UserError
 from nsl_bench.core.metrics.predictions import brier_score
 from nsl_bench.core.types import Split
 from nsl_bench.learners.base import hypothesis_of, labels_of, probabilities_of, takes_validation
-from nsl_bench.learners.vit import ViT
+from nsl_bench.learners.image_networks import ViT
 from nsl_bench.run.mock_tasks import Patches, PatchSource
 from nsl_bench.testing import LearnerTests
 from nsl_bench.testing.toy import patches, view

@@ -8,7 +8,7 @@ import torch
 from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
 from nsl_bench.learners.base import hypothesis_of
-from nsl_bench.learners.cnn_lstm_module import SequenceNetwork
+from nsl_bench.learners.modules import SequenceNetwork
 from nsl_bench.testing.toy import patches, view
 
 

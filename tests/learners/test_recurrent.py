@@ -12,7 +12,7 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.core.types import BLANK, Predictions
 from nsl_bench.data.splits import make_source, make_split, symbolic_split
 from nsl_bench.learners.base import track_of
-from nsl_bench.learners.dnc_module import DNC, Memory
+from nsl_bench.learners.modules import DNC, Memory
 from nsl_bench.learners.neural import seeded
 from nsl_bench.learners.perceivers import perceiver_for, pretrain, true_symbols
 from nsl_bench.learners.view import View

@@ -45,7 +45,7 @@ def test_a_learner_from_a_file_is_tuned(tmp_path: Path) -> None:
     """Its own options stay, its file can be read in the sandbox, and its hash is part of the version."""
     file = tmp_path / "mine.py"
     file.write_text(
-        "from nsl_bench.learners.random_forest import RandomForest\n"
+        "from nsl_bench.learners.trees import RandomForest\n"
         "class Mine(RandomForest):\n    search_space = {'depth': (1, 2)}\n"
     )
     spec = f"tuned:{file}:Mine:trees=3,trials=3"
@@ -64,7 +64,7 @@ def test_no_trial_begins_that_could_end_after_the_budget(tmp_path: Path, budget:
     """A tuned learner was stopped at its limit, and all its trials were lost."""
     file = tmp_path / "slow.py"
     file.write_text(
-        "import time\nfrom nsl_bench.learners.random_forest import RandomForest\n"
+        "import time\nfrom nsl_bench.learners.trees import RandomForest\n"
         "class Slow(RandomForest):\n    search_space = {'depth': (1, 2, 3, 4, 5, 6, 7)}\n"
         "    def fit(self, train):\n        time.sleep(5)\n        return super().fit(train)\n"
     )

@@ -6,9 +6,17 @@ import torch
 
 from nsl_bench.perception.network import Validation
 from nsl_bench.perception.networks.edl_gen import EDLGen, best_scale, loss, total_evidence
-from nsl_bench.perception.networks.edl_gen_fakes import Generative, Shape
+from nsl_bench.perception.networks.edl_gen_images import (
+    KINDS,
+    Generative,
+    Shape,
+    fields,
+    halved,
+    made_strange,
+    recoloured,
+    shuffled,
+)
 from nsl_bench.perception.networks.softmax import SoftmaxCNN
-from nsl_bench.perception.strange_images import KINDS, fields, halved, made_strange, recoloured, shuffled
 
 
 def test_the_loss_is_the_published_one() -> None:

@@ -11,7 +11,7 @@ from nsl_bench.cli.networks import networks as command
 from nsl_bench.core import cache
 from nsl_bench.core.metrics.predictions import calibration_error
 from nsl_bench.perception import trained_networks
-from nsl_bench.perception.figures import BINS, figures, histogram
+from nsl_bench.perception.trained_networks import BINS, figures, histogram
 from nsl_bench.run.mock_tasks import Patches, PatchSource
 from nsl_bench.testing.toy import Negative
 

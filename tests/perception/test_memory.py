@@ -6,13 +6,13 @@ import sys
 
 import pytest
 
-from nsl_bench.perception.memory import kept_memory
+from nsl_bench.perception.training import kept_memory
 
 PROGRAM = """
 import resource
 import numpy as np
 from contextlib import nullcontext
-from nsl_bench.perception.memory import kept_memory
+from nsl_bench.perception.training import kept_memory
 
 def faults(context):
     with context:

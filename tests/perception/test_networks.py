@@ -7,10 +7,10 @@ import pytest
 
 from nsl_bench.core.errors import UserError
 from nsl_bench.perception import trained_networks, training
-from nsl_bench.perception.images import resize
+from nsl_bench.perception.classifier import resize
 from nsl_bench.perception.networks.edl_gen import EDLGen
+from nsl_bench.perception.networks.of_softmax_cnns import _best_temperature
 from nsl_bench.perception.networks.softmax import SoftmaxCNN
-from nsl_bench.perception.networks.temperature import _best_temperature
 from nsl_bench.run.mock_tasks import Patches, PatchSource
 from nsl_bench.testing import NetworkTests
 

@@ -9,8 +9,7 @@ from safetensors.torch import save_file
 
 from nsl_bench.core.errors import UserError
 from nsl_bench.perception import trained_networks
-from nsl_bench.perception.networks.sasr import SASR, _nearest
-from nsl_bench.perception.networks.sasr_module import SceneSizes
+from nsl_bench.perception.networks.sasr import SASR, SceneSizes, _nearest
 from nsl_bench.run.mock_tasks import Patches, PatchSource
 from nsl_bench.testing import NetworkTests
 

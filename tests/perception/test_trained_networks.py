@@ -20,9 +20,8 @@ from nsl_bench.data.splits import make_source
 from nsl_bench.perception import trained_networks as library
 from nsl_bench.perception import training
 from nsl_bench.perception.checkpoint import Checkpoint
-from nsl_bench.perception.figures import figures
-from nsl_bench.perception.network import Network, header_of
-from nsl_bench.perception.networks.meta_network import MetaNetwork
+from nsl_bench.perception.network import MetaNetwork, Network, header_of
+from nsl_bench.perception.trained_networks import figures
 from nsl_bench.run.mock_tasks import Patches, PatchSource
 
 SPEC = "softmax:epochs=1,dense=4"

@@ -10,7 +10,7 @@ import pytest
 
 from nsl_bench.core.errors import UserError
 from nsl_bench.learners.base import About
-from nsl_bench.learners.majority import Majority
+from nsl_bench.learners.trees import Majority
 from nsl_bench.run.bench import Bench
 from nsl_bench.run.grid import Grid
 from nsl_bench.run.job import Job, ShiftPair

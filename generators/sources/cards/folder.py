@@ -25,7 +25,7 @@ from nsl_bench.core.pictures import in_bytes, opened, upright
 from nsl_bench.core.shift import STANDARD
 
 from ..class_folders import ENDINGS, hidden, subfolders
-from .names import ADVERSARIAL, CARDS, RANKS, SUITS
+from .glyphs import ADVERSARIAL, CARDS, RANKS, SUITS
 from .pool import CardPool
 
 _ENDINGS = frozenset(ENDINGS.split(", "))

@@ -1,4 +1,4 @@
-"""Suits and indices as shapes, and where the pips of a number card lie.
+"""The names of the 52 cards, suits and indices as shapes, and where the pips of a number card lie.
 
 Suits fill a box of 1 x 1 around (0, 0), y downwards. A rank's index is given as the lines of a pen on a
 grid 4 wide and 6 high, which each deck draws with a pen of its own.
@@ -7,6 +7,8 @@ grid 4 wide and 6 high, which each deck draws with a pen of its own.
 from __future__ import annotations
 
 from collections.abc import Mapping
+
+from nsl_bench.core.types import ConceptSpace
 
 from .ink import Shape, arc, bezier, ellipse, mirrored, placed, polygon, stroke
 
@@ -125,3 +127,20 @@ PIPS: Mapping[str, tuple[tuple[float, float], ...]] = {
     "10": _rows((-1, -1 / 3, 1 / 3, 1), (-2 / 3, 2 / 3)),
 }
 """Where pips lie, in -1..1 across and down; those below 0 down stand upside down."""
+
+SUITS = ("c", "d", "h", "s")
+RANKS = ("a", "2", "3", "4", "5", "6", "7", "8", "9", "10", "j", "q", "k")
+COURTS = ("j", "q", "k")
+
+CARDS = tuple(rank + suit for suit in SUITS for rank in RANKS)
+"""All cards, suit by suit; rank and suit in one word, e.g. ``10h`` or ``as``."""
+
+CARD_SPACE = ConceptSpace("card", CARDS)
+
+ADVERSARIAL = "adversarial_"
+"""What the adversarial variant of a deck puts before the deck's name."""
+
+
+def split_name(card: str) -> tuple[str, str]:
+    """The rank and the suit of a card: ``("10", "h")``."""
+    return card[:-1], card[-1]

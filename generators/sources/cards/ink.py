@@ -63,7 +63,7 @@ def bezier(start: tuple[float, float], *curves: Sequence[float]) -> list[tuple[f
     return points
 
 
-def stroke(points: Sequence[tuple[float, float]], width: float, *, round_ends: bool = True) -> Shape:
+def stroke(points: Sequence[tuple[float, float]], width: float) -> Shape:
     """A line of some width along points, with round joints."""
     shape: Shape = []
     for (x0, y0), (x1, y1) in itertools.pairwise(points):
@@ -71,15 +71,7 @@ def stroke(points: Sequence[tuple[float, float]], width: float, *, round_ends: b
         if length:
             nx, ny = (y1 - y0) / length * width / 2, (x0 - x1) / length * width / 2
             shape += polygon((x0 + nx, y0 + ny), (x1 + nx, y1 + ny), (x1 - nx, y1 - ny), (x0 - nx, y0 - ny))
-    joints = points if round_ends else points[1:-1]
-    for x, y in joints:
-        shape += _dot(x, y, width / 2)
-    return shape
-
-
-def _dot(x: float, y: float, radius: float) -> Shape:
-    """A dot of twelve corners, enough for the joint of a line."""
-    return [_DOT * radius + (x, y)]
+    return [*shape, *(_DOT * (width / 2) + (x, y) for x, y in points)]
 
 
 def placed(shape: Shape, x: float, y: float, sx: float, sy: float | None = None, turn: float = 0) -> Shape:
@@ -99,15 +91,11 @@ def mirrored(points: Iterable[tuple[float, float]]) -> list[tuple[float, float]]
 
 
 _DOT: Points = np.array([(math.cos(math.radians(t)), math.sin(math.radians(t))) for t in range(0, 360, 30)])
+"""A dot of twelve corners, enough for the joint of a line."""
 
 
 class Canvas:
-    """A picture being drawn, in units of its own.
-
-    Attributes:
-        width: units.
-        height: units.
-    """
+    """A picture being drawn, in units of its own."""
 
     def __init__(self, pixels: tuple[int, int], units: tuple[float, float], colour: Colour) -> None:
         """An empty canvas.
@@ -128,11 +116,6 @@ class Canvas:
             rows, columns, inside = found
             number = self._colours.setdefault(colour, len(self._colours))
             np.copyto(self._fine[rows, columns], np.uint8(number), where=inside)
-
-    def fill_all(self, shapes: Iterable[Shape], colour: Colour) -> None:
-        """Fill several shapes with one colour, each on its own."""
-        for shape in shapes:
-            self.fill(shape, colour)
 
     def outline(self, shape: Shape, width: float, colour: Colour) -> None:
         """Draw a line of some width along each ring."""

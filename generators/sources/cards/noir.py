@@ -7,9 +7,8 @@ a flat cap and a bow tie.
 
 from __future__ import annotations
 
-from .glyphs import PIPS, index, suit
+from .glyphs import COURTS, PIPS, index, split_name, suit
 from .ink import Canvas, Colour, Shape, arc, bezier, ellipse, mirrored, placed, polygon, rounded_box, stroke
-from .names import COURTS, split_name
 
 EDGE: Colour = (70, 70, 74)
 """Colour of the card's edge."""

@@ -24,9 +24,17 @@ from nsl_bench.core.types import ConceptSpace, PoolPart
 
 from ...keyed_random import uniforms
 from ..drawn_pool import part_sizes
-from .augment import draw_augmentation
-from .names import ADVERSARIAL, CARD_SPACE, CARDS
-from .table import CARD_SHARE, RATIO, SMALL_SHARE, Sprite, lay, on_plain_table, strewn_table
+from .glyphs import ADVERSARIAL, CARD_SPACE, CARDS
+from .table import (
+    CARD_SHARE,
+    RATIO,
+    SMALL_SHARE,
+    Sprite,
+    draw_augmentation,
+    lay,
+    on_plain_table,
+    strewn_table,
+)
 
 _MIN_SIDE = 16
 
@@ -57,14 +65,11 @@ class CardPool(ImageSource):
                 "named rank and suit ('10h', 'as')."
             )
         self.variants = (*self.decks, *(ADVERSARIAL + deck for deck in self.decks))
-        self.named_shifts = self._named_shifts()
+        swaps = {deck: f"deck_swap:{deck}" for deck in self.decks[1:]}
+        self.named_shifts = {**swaps, **{ADVERSARIAL + deck: f"adversarial:{deck}" for deck in self.decks}}
         self.shape = (self.image_height, self.image_width, 3)
         self._sizes = part_sizes(self.images_per_card)
         self._sprites: dict[tuple[str, str, bool], Sprite] = {}
-
-    def _named_shifts(self) -> Mapping[str, str]:
-        swaps = {deck: f"deck_swap:{deck}" for deck in self.decks[1:]}
-        return {**swaps, **{ADVERSARIAL + deck: f"adversarial:{deck}" for deck in self.decks}}
 
     @abstractmethod
     def face(

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from .glyphs import PIPS, index, suit
+from .glyphs import COURTS, PIPS, index, split_name, suit
 from .ink import Canvas, Colour, Shape, arc, bezier, ellipse, mirrored, placed, polygon, rounded_box, stroke
-from .names import COURTS, split_name
 
 EDGE: Colour = (150, 150, 150)
 """Colour of the card's edge."""

@@ -23,10 +23,7 @@ class Canvas:
 
     Attributes:
         picture: of the blades, changed in place.
-        blade: where they are.
-        veins: where the veins are.
         direction: the leaf's, radians.
-        dice: chance.
     """
 
     picture: Picture

@@ -7,6 +7,8 @@ in the colour and pattern of their marks. Pictures of the background class show 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +18,6 @@ from ..drawn_pool import DrawnPool
 from ..paint import Mask, Picture, Points, blotches, finish, lay, lines, mask_of, moved, soften
 from .diseases import DISEASED, Canvas
 from .names import BACKGROUND, CROP_SPACE, DISEASE_OF, SPECIES_OF
-from .shapes import LEAVES, Leaf
 
 _TABLES = ((150, 144, 148), (128, 120, 124), (168, 160, 152), (112, 108, 116), (186, 182, 180))
 _TRINKETS = ((186, 60, 52), (62, 92, 168), (232, 196, 72), (90, 64, 48), (222, 222, 226), (40, 40, 44))
@@ -111,3 +112,266 @@ def _strew(picture: Picture, dice: Dice) -> None:
         mask = mask_of(size, [outline])
         _shadow(picture, mask, dice)
         lay(picture, mask, dice.around(dice.pick(_TRINKETS), 30))
+
+
+_STEPS = 72
+
+
+@dataclass(frozen=True, eq=False)
+class Leaflet:
+    """A blade.
+
+    Attributes:
+        outline: its edge.
+        veins: lines with their width, 2 for a midrib, 1 for the others.
+    """
+
+    outline: Points
+    veins: tuple[tuple[Points, int], ...]
+
+    def moved(self, x: float, y: float, scale: float, turn: float) -> Leaflet:
+        """Scaled, turned by an angle in radians, and moved."""
+        c, s = np.cos(turn) * scale, np.sin(turn) * scale
+        matrix = np.array([[c, s], [-s, c]])
+        shift = np.array([x, y])
+        return Leaflet(self.outline @ matrix + shift, tuple((v @ matrix + shift, w) for v, w in self.veins))
+
+
+@dataclass(frozen=True, eq=False)
+class Leaf:
+    """Leaflets, and the stalks that hold them: from (0, 0) to the right, near (1, 0).
+
+    Attributes:
+        colour: of a healthy blade.
+    """
+
+    leaflets: tuple[Leaflet, ...]
+    stalks: tuple[Points, ...]
+    colour: tuple[float, float, float]
+    vein: tuple[float, float, float]
+
+
+def _blade(
+    dice: Dice,
+    width: float,
+    *,
+    widest: float = 0.4,
+    blunt: float = 0.8,
+    teeth: int = 0,
+    depth: float = 0.0,
+    veins: int = 6,
+    slant: float = 0.9,
+) -> Leaflet:
+    """A blade along a midrib.
+
+    Args:
+        width: half its width, as a share of its length.
+        blunt: exponent of its ends; less is blunter.
+        depth: of the teeth, as a share of the width.
+        slant: how far a vein runs towards the tip while it runs to the edge.
+    """
+    width *= dice.between(0.88, 1.12)
+    widest += dice.between(-0.04, 0.04)
+    u = np.linspace(0, 1, _STEPS)
+    a, b = blunt, blunt * (1 - widest) / widest
+    half = u**a * (1 - u) ** b / (widest**a * (1 - widest) ** b)
+    bend = dice.between(-0.12, 0.12)
+    middle = bend * 4 * u * (1 - u)
+    sides = []
+    for side in (-1.0, 1.0):
+        wave = dice.many(4) - 0.5
+        ripple = sum(0.06 * wave[k] * np.sin((k + 1.5) * np.pi * u + 6 * wave[k]) for k in range(4))
+        edge = half * width * (1 + ripple)
+        if teeth:
+            edge = edge * (1 - depth * ((u * teeth) % 1.0) * (half > 0.15))
+        sides.append(np.stack((u, middle + side * edge), axis=1))
+    outline = np.concatenate((sides[0], sides[1][::-1]))
+    lines = [(np.stack((u, middle), axis=1)[::6], 2)]
+    for k in range(veins):
+        start = 0.06 + 0.8 * k / max(1, veins)
+        i = int(start * (_STEPS - 1))
+        for side in (-1.0, 1.0):
+            t = np.linspace(0, 0.92, 5)
+            reach = half[min(_STEPS - 1, i + 8)] * width
+            x = u[i] + slant * reach * t
+            y = middle[i] + side * reach * t**0.9
+            lines.append((np.stack((x, y), axis=1), 1))
+    return Leaflet(outline, tuple(lines))
+
+
+def _palm(
+    dice: Dice, lobes: int, notch: float, *, teeth: int = 0, depth: float = 0.0, spread: float = 2.5
+) -> Leaflet:
+    """A blade with lobes around the end of its stalk.
+
+    Args:
+        notch: how deep the bays between them are, 0 to 1.
+        spread: half the angle that the lobes fill, radians.
+    """
+    angle = np.linspace(-np.pi, np.pi, 3 * _STEPS)
+    step = 2 * spread / lobes
+    phase = (angle + spread) / step % 1.0
+    lobe = 1 - notch * np.abs(2 * phase - 1) ** 1.5
+    heart = 1 - 0.8 * np.clip((np.abs(angle) - spread) / (np.pi - spread), 0, 1) ** 0.7
+    wave = dice.many(4) - 0.5
+    ripple = 1 + sum(0.09 * wave[k] * np.cos((k + 1) * angle + 6 * wave[k]) for k in range(4))
+    radius = (0.62 - 0.08 * np.abs(angle) / np.pi) * lobe * heart * ripple
+    if teeth:
+        radius = radius * (1 - depth * ((angle / (2 * np.pi) * teeth) % 1.0))
+    stretch = dice.between(0.9, 1.1)
+    outline = np.stack((0.38 + radius * np.cos(angle), radius * stretch * np.sin(angle)), axis=1)
+    lines = []
+    for k in range(lobes):
+        direction = -spread + (k + 0.5) * step
+        length = 0.53 - 0.07 * abs(direction) / np.pi
+        t = np.linspace(0, length, 4)
+        lines.append((np.stack((0.38 + t * np.cos(direction), t * stretch * np.sin(direction)), axis=1), 2))
+        for side in (-1.0, 1.0):
+            root = 0.4 * length
+            s = np.linspace(0, 0.3 * length, 3)
+            x = 0.38 + root * np.cos(direction) + s * np.cos(direction + side * 0.7)
+            y = (root * np.sin(direction) + s * np.sin(direction + side * 0.7)) * stretch
+            lines.append((np.stack((x, y), axis=1), 1))
+    return Leaflet(outline, tuple(lines))
+
+
+def _stalk(*points: tuple[float, float]) -> Points:
+    return np.array(points, np.float64)
+
+
+_Made = tuple[list[Leaflet], list[Points]]
+
+
+def _single(blade: Leaflet) -> _Made:
+    return [blade.moved(0.08, 0, 0.92, 0)], [_stalk((-0.1, 0), (0.12, 0))]
+
+
+def _apple(dice: Dice) -> _Made:
+    return _single(_blade(dice, 0.34, widest=0.45, blunt=0.65, teeth=22, depth=0.12, veins=6))
+
+
+def _blueberry(dice: Dice) -> _Made:
+    return _single(_blade(dice, 0.24, widest=0.5, blunt=0.7, veins=5, slant=1.3).moved(0.12, 0, 0.7, 0))
+
+
+def _cherry(dice: Dice) -> _Made:
+    return _single(_blade(dice, 0.26, widest=0.6, blunt=1.0, teeth=30, depth=0.1, veins=9, slant=0.8))
+
+
+def _corn(dice: Dice) -> _Made:
+    """A piece of a long blade with parallel veins, cut off at both ends."""
+    width = dice.between(0.17, 0.22)
+    u = np.linspace(-0.25, 1.25, 20)
+    bend = dice.between(-0.1, 0.1) * np.sin(np.pi * u) + dice.between(-0.03, 0.03) * np.sin(5 * u)
+    outline = np.concatenate((np.stack((u, bend - width), axis=1), np.stack((u, bend + width), axis=1)[::-1]))
+    lines = [(np.stack((u, bend), axis=1), 3)]
+    lines += [(np.stack((u, bend + width * k / 6), axis=1), 1) for k in (-5, -4, -3, -2, 2, 3, 4, 5)]
+    return [Leaflet(outline, tuple(lines))], []
+
+
+def _grape(dice: Dice) -> _Made:
+    return [_palm(dice, 5, 0.32, teeth=34, depth=0.16)], [_stalk((-0.1, 0), (0.4, 0))]
+
+
+def _orange(dice: Dice) -> _Made:
+    blade = _blade(dice, 0.25, widest=0.48, blunt=0.75, veins=8, slant=0.6)
+    wing = _blade(dice, 0.2, widest=0.65, blunt=0.8, veins=0).moved(-0.06, 0, 0.2, 0)
+    return [blade.moved(0.14, 0, 0.86, 0), wing], [_stalk((-0.12, 0), (0.16, 0))]
+
+
+def _peach(dice: Dice) -> _Made:
+    return _single(_blade(dice, 0.15, widest=0.45, blunt=0.9, teeth=36, depth=0.1, veins=11, slant=1.0))
+
+
+def _pepper(dice: Dice) -> _Made:
+    return _single(_blade(dice, 0.31, widest=0.34, blunt=0.9, veins=5, slant=1.1))
+
+
+def _potato(dice: Dice) -> _Made:
+    """A large leaflet at the end, and two pairs of smaller ones with tiny ones between."""
+    leaflets = [_blade(dice, 0.36, widest=0.4, blunt=0.7, veins=5).moved(0.5, 0, 0.52, 0)]
+    for x, scale in ((0.46, 0.36), (0.2, 0.3)):
+        for side in (-1.0, 1.0):
+            turn = -side * dice.between(0.8, 1.1)
+            leaflets.append(_blade(dice, 0.36, widest=0.4, blunt=0.7, veins=4).moved(x, 0, scale, turn))
+    for side in (-1.0, 1.0):
+        leaflets.append(_blade(dice, 0.4, blunt=0.6, veins=0).moved(0.34, 0, 0.1, side * 1.4))
+    return leaflets, [_stalk((-0.1, 0), (0.55, 0))]
+
+
+def _three(dice: Dice, make: Callable[[], Leaflet], end: float, side: float, angle: float) -> _Made:
+    leaflets = [make().moved(0.42, 0, end, 0)]
+    for sign in (-1.0, 1.0):
+        leaflets.append(make().moved(0.4, 0, side, -sign * angle * dice.between(0.9, 1.1)))
+    return leaflets, [_stalk((-0.1, 0), (0.45, 0))]
+
+
+def _raspberry(dice: Dice) -> _Made:
+    return _three(
+        dice,
+        lambda: _blade(dice, 0.36, widest=0.38, blunt=0.7, teeth=13, depth=0.22, veins=8, slant=0.7),
+        0.58,
+        0.46,
+        1.5,
+    )
+
+
+def _soybean(dice: Dice) -> _Made:
+    return _three(dice, lambda: _blade(dice, 0.33, widest=0.36, blunt=0.75, veins=5), 0.58, 0.52, 1.25)
+
+
+def _squash(dice: Dice) -> _Made:
+    return [_palm(dice, 5, 0.13, teeth=16, depth=0.07, spread=2.8)], [_stalk((-0.1, 0), (0.4, 0))]
+
+
+def _strawberry(dice: Dice) -> _Made:
+    return _three(
+        dice,
+        lambda: _blade(dice, 0.47, widest=0.6, blunt=0.5, teeth=9, depth=0.2, veins=6, slant=0.9),
+        0.52,
+        0.5,
+        1.35,
+    )
+
+
+def _tomato(dice: Dice) -> _Made:
+    """A ragged leaflet, deeply cut, with a pair of smaller ones at its base."""
+    main = _blade(dice, 0.38, widest=0.36, blunt=0.75, teeth=5, depth=0.5, veins=6, slant=1.0)
+    leaflets = [main.moved(0.2, 0, 0.8, 0)]
+    for side in (-1.0, 1.0):
+        small = _blade(dice, 0.36, widest=0.4, blunt=0.75, teeth=4, depth=0.4, veins=3)
+        leaflets.append(small.moved(0.2, 0, dice.between(0.3, 0.4), -side * dice.between(1.1, 1.5)))
+    return leaflets, [_stalk((-0.1, 0), (0.25, 0))]
+
+
+_Colour = tuple[float, float, float]
+
+_SPECIES: Mapping[str, tuple[Callable[[Dice], _Made], _Colour, _Colour]] = {
+    "apple": (_apple, (84, 116, 62), (140, 160, 104)),
+    "blueberry": (_blueberry, (76, 112, 80), (134, 156, 118)),
+    "cherry": (_cherry, (72, 110, 52), (136, 158, 92)),
+    "corn": (_corn, (94, 136, 58), (150, 178, 108)),
+    "grape": (_grape, (96, 130, 60), (158, 172, 100)),
+    "orange": (_orange, (58, 100, 48), (140, 150, 80)),
+    "peach": (_peach, (86, 128, 62), (158, 176, 104)),
+    "pepper": (_pepper, (70, 118, 56), (122, 158, 96)),
+    "potato": (_potato, (84, 122, 58), (126, 154, 96)),
+    "raspberry": (_raspberry, (92, 124, 60), (140, 158, 96)),
+    "soybean": (_soybean, (82, 134, 54), (142, 174, 98)),
+    "squash": (_squash, (88, 126, 72), (154, 172, 128)),
+    "strawberry": (_strawberry, (64, 112, 54), (120, 152, 92)),
+    "tomato": (_tomato, (86, 118, 60), (130, 150, 92)),
+}
+
+
+def _leaf(species: str) -> Callable[[Dice], Leaf]:
+    def make(dice: Dice) -> Leaf:
+        shape, colour, vein = _SPECIES[species]
+        leaflets, stalks = shape(dice)
+        return Leaf(tuple(leaflets), tuple(stalks), colour, vein)
+
+    return make
+
+
+LEAVES: Mapping[str, Callable[[Dice], Leaf]] = {species: _leaf(species) for species in _SPECIES}
+"""Species to what makes a leaf of it."""

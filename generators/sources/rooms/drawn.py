@@ -17,9 +17,8 @@ from nsl_bench.core.types import PoolPart
 from ...keyed_random import Dice
 from ..drawn_pool import DrawnPool
 from ..paint import blotches, finish
-from .furnishing import ROOMS, SEGMENTS, Furnishing
+from .furnishing import COLOURS, ROOMS, SEGMENTS, THINGS, Colour, Furnishing, Thing
 from .names import SCENE_SPACE
-from .things import COLOURS, THINGS, Colour, Thing
 
 _WALL, _FLOOR, _CEILING = range(3)
 _SUB = 4
@@ -48,7 +47,6 @@ class _Room:
         picture: uint8 [size, size, 3].
         segments: uint8 [size, size].
         left, top, right, bottom: the back wall, as shares of the size.
-        dice: chance.
     """
 
     picture: npt.NDArray[np.uint8]
@@ -118,12 +116,10 @@ def _room(furnishing: Furnishing, size: int, dice: Dice) -> _Room:
     )
     _shell(room, dice.pick(furnishing.floors), dice.pick(furnishing.walls))
     things = [name for name, least, most in furnishing.things for _ in range(dice.whole(least, most))]
-    at_back = [name for name in things if THINGS[name].place == "back"]
-    for slot, name in enumerate(_shuffled(at_back, dice)):
-        _at_back(room, name, slot, len(at_back))
-    on_wall = [name for name in things if THINGS[name].place == "wall"]
-    for slot, name in enumerate(_shuffled(on_wall, dice)):
-        _on_wall(room, name, slot, len(on_wall))
+    for place in ("back", "wall"):
+        placed = [name for name in things if THINGS[name].place == place]
+        for slot, name in enumerate(_shuffled(placed, dice)):
+            _at_back(room, name, slot, len(placed))
     for name in things:
         if THINGS[name].place == "ceiling":
             _hang(room, name)
@@ -211,29 +207,21 @@ def _put(room: _Room, name: str, x: float, base: float, height: float, *, narrow
         room.fill(outline, shades[colour] if colour in shades else _shade(COLOURS[colour], tone), segment)
 
 
-def _slot(room: _Room, slot: int, of: int, wobble: float = 0.1) -> float:
-    """The middle of a place along the back wall."""
-    return room.left + (room.right - room.left) * (slot + 0.5 + room.dice.between(-wobble, wobble)) / of
-
-
 def _squeezed(thing: Thing, height: float, width: float) -> float:
     return min(1.0, max(0.55, width / (height * thing.aspect)))
 
 
 def _at_back(room: _Room, name: str, slot: int, of: int) -> None:
-    thing = THINGS[name]
+    """At the foot of the back wall, or on it."""
+    thing, low = THINGS[name], THINGS[name].place == "back"
     height = thing.height * room.height
-    narrow = _squeezed(thing, height, 0.96 * (room.right - room.left) / of)
-    base = room.bottom + room.dice.between(0, 0.03)
-    _put(room, name, _slot(room, slot, of), base, height, narrow=narrow)
-
-
-def _on_wall(room: _Room, name: str, slot: int, of: int) -> None:
-    thing = THINGS[name]
-    height = thing.height * room.height
-    narrow = _squeezed(thing, height, 0.92 * (room.right - room.left) / of)
-    base = room.top + room.height * room.dice.between(0.1, 0.16) + height
-    _put(room, name, _slot(room, slot, of), base, height, narrow=narrow)
+    narrow = _squeezed(thing, height, (0.96 if low else 0.92) * (room.right - room.left) / of)
+    if low:
+        base = room.bottom + room.dice.between(0, 0.03)
+    else:
+        base = room.top + room.height * room.dice.between(0.1, 0.16) + height
+    middle = room.left + (room.right - room.left) * (slot + 0.5 + room.dice.between(-0.1, 0.1)) / of
+    _put(room, name, middle, base, height, narrow=narrow)
 
 
 def _hang(room: _Room, name: str) -> None:

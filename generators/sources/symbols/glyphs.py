@@ -20,8 +20,9 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.core.types import PoolPart
 
 from ...keyed_random import Dice, permutation
+from ..cards.ink import arc
 from ..digits import Digits, Mnist, idx_file, read_glyphs, scale_up, sklearn_digits
-from .letters import SIDE, draw_letter
+from ..paint import Points, lines
 from .names import COLOURS, LETTERS, SUITS, colour_of, rank_of
 
 Grey = npt.NDArray[np.uint8]
@@ -64,7 +65,6 @@ class DrawnLetters(Glyphs):
 
     Args:
         images: of each suit.
-        seed: another seed gives other letters.
     """
 
     licence = "MIT"
@@ -171,20 +171,18 @@ class _Real(Glyphs):
     def _sets(self) -> dict[str, Digits]:
         return {which: self._data(which) for which in ("train", "test")}
 
-    def _of(self, concept: str) -> dict[PoolPart, npt.NDArray[np.int64]]:
+    def _found(self, concept: str) -> dict[PoolPart, npt.NDArray[np.int64]]:
+        if concept in self._known:
+            return self._known[concept]
         train, test = (self._rows(self._sets[which][1], concept, which) for which in ("train", "test"))
         # Pools A and B share 70 to 30, as in every source, unless that leaves the network less than half.
         a = min(7 * (10 * len(test) // 3) // 10, len(train) // 2)
-        return {"network": train[a:], "a": train[:a], "b": test}
+        self._known[concept] = {"network": train[a:], "a": train[:a], "b": test}
+        return self._known[concept]
 
     @cached_property
     def _known(self) -> dict[str, dict[PoolPart, npt.NDArray[np.int64]]]:
         return {}
-
-    def _found(self, concept: str) -> dict[PoolPart, npt.NDArray[np.int64]]:
-        if concept not in self._known:
-            self._known[concept] = self._of(concept)
-        return self._known[concept]
 
     def sizes(self, concept: str) -> Mapping[PoolPart, int]:
         return {part: len(rows) for part, rows in self._found(concept).items()}
@@ -250,7 +248,6 @@ class EmnistLetters(_Real):
 
     Args:
         root: torchvision's root folder, or one that holds the files.
-        split: EMNIST's split.
     """
 
     licence = "CC0 1.0"
@@ -287,3 +284,99 @@ class EmnistLetters(_Real):
 
 
 _KINDS = ("images-idx3-ubyte", "labels-idx1-ubyte")
+
+SIDE = 28
+
+_FINE = 4
+"""Pixels of the drawing for each pixel of the image, across and down."""
+
+Line = list[tuple[float, float]]
+
+_PLAIN: Mapping[str, list[Line]] = {
+    "A": [[(0, 6), (2, 0), (4, 6)], [(0.8, 4), (3.2, 4)]],
+    "B": [
+        [(0, 0), (0, 6)],
+        [(0, 0), (2, 0), *arc(2, 1.45, 1.5, 1.45, -90, 90), (0, 2.9)],
+        [(0, 2.9), (2.1, 2.9), *arc(2.1, 4.45, 1.8, 1.55, -90, 90), (0, 6)],
+    ],
+    "C": [arc(2.3, 3, 2.3, 3, 310, 50)],
+    "D": [[(0, 0), (0, 6)], [(0, 0), (1.2, 0), *arc(1.2, 3, 2.8, 3, -90, 90), (0, 6)]],
+}
+
+_ANGULAR: Mapping[str, list[Line]] = {
+    "A": [[(0, 6), (0.6, 1.2), (1.6, 0), (2.6, 0), (3.6, 1.2), (4, 6)], [(0.4, 3.4), (3.8, 3.4)]],
+    "B": [
+        [(0, 0), (0, 6), (3, 6), (3.8, 5.2), (3.8, 3.6), (3, 2.9), (0, 2.9)],
+        [(0, 0), (2.6, 0), (3.3, 0.7), (3.3, 2.2), (2.7, 2.9)],
+    ],
+    "C": [[(3.9, 0.9), (3, 0), (1, 0), (0, 1), (0, 5), (1, 6), (3, 6), (3.9, 5.1)]],
+    "D": [[(0, 0), (0, 6), (2.6, 6), (3.9, 4.6), (3.9, 1.4), (2.6, 0), (0, 0)]],
+}
+
+_ROUND: Mapping[str, list[Line]] = {
+    "A": [[(0, 6), (0, 2), *arc(2, 2, 2, 2, 180, 360), (4, 6)], [(0, 3.8), (4, 3.8)]],
+    "B": [
+        [(0, 6), (0, 0), (1.6, 0), *arc(1.9, 1.5, 1.5, 1.5, -90, 90), *arc(2, 4.5, 1.9, 1.5, -90, 90), (0, 6)]
+    ],
+    "C": [arc(2.6, 3, 2.6, 3, 300, 60)],
+    "D": [[(0, 6), (0, 0), *arc(0.8, 3, 3.2, 3, -90, 90), (0, 6)]],
+}
+
+_SCRIPT: Mapping[str, list[Line]] = {
+    "A": [
+        [(-0.3, 5.2), (0.3, 6), *arc(3.2, 5, 2.8, 5, 190, 270), (3.2, 6)],
+        [(0.4, 3.9), (2, 3.5), (3.9, 3.9)],
+    ],
+    "B": [
+        [(0.6, 0.2), (0.3, 6)],
+        [(-0.4, 0.9), *arc(1.5, 1.5, 1.9, 1.5, 215, 440), *arc(1.7, 4.4, 2.1, 1.6, -85, 160)],
+    ],
+    "C": [[(3.3, 1.6), *arc(2.6, 1.2, 0.9, 1.1, 340, 200), *arc(2.4, 3.2, 2.3, 2.8, 230, 50)]],
+    "D": [
+        [(0.9, 0.3), (0.5, 5.6)],
+        [(-0.4, 1.2), *arc(1.2, 3, 2.9, 3, 235, 445), *arc(0.6, 5.4, 0.7, 0.6, 60, 250)],
+    ],
+}
+
+_SERIFS: Mapping[str, list[Line]] = {
+    "A": [[(-0.7, 6), (0.8, 6)], [(3.2, 6), (4.7, 6)]],
+    "B": [[(-0.7, 0), (0, 0)], [(-0.7, 6), (0, 6)]],
+    "C": [[(3.8, 0), (3.8, 1.6)]],
+    "D": [[(-0.7, 0), (0, 0)], [(-0.7, 6), (0, 6)]],
+}
+
+FONTS: Mapping[str, Mapping[str, list[Line]]] = {
+    "plain": _PLAIN,
+    "serif": {letter: [*_PLAIN[letter], *_SERIFS[letter]] for letter in _PLAIN},
+    "angular": _ANGULAR,
+    "round": _ROUND,
+    "script": _SCRIPT,
+}
+"""Lines of a pen for each letter, on a grid 4 wide and 6 high."""
+
+
+def draw_letter(letter: str, dice: Dice) -> npt.NDArray[np.uint8]:
+    """uint8 [28, 28]: a white letter on black, in one of `FONTS` and a hand that the dice decide."""
+    strokes = FONTS[dice.pick(tuple(FONTS))][letter]
+    height = dice.between(2.5, 3.3)
+    width = height * dice.between(0.8, 1.25)
+    slant, rise = dice.between(-0.3, 0.3), dice.between(-0.12, 0.12)
+    right, down = dice.between(-1.6, 1.6), dice.between(-1.6, 1.6)
+    wobble = dice.between(0.05, 0.38)
+    pen = round(_FINE * dice.between(1.7, 3.6))
+    paths = []
+    for stroke in strokes:
+        written = _by_hand(np.asarray(stroke, np.float64), wobble, dice)
+        x, y = (written[:, 0] - 2) * width, (written[:, 1] - 3) * height
+        across = x - slant * y + right + SIDE / 2
+        paths.append((np.stack([across, y + rise * x + down + SIDE / 2], axis=1) * _FINE, pen))
+    fine = lines(SIDE * _FINE, paths)
+    return np.asarray(Image.fromarray(fine).reduce(_FINE), np.uint8)
+
+
+def _by_hand(stroke: Points, wobble: float, dice: Dice) -> Points:
+    """A stroke whose points a hand has missed by some of the grid's units, smoothly along the line."""
+    knots = (dice.many(8).reshape(4, 2) - 0.5) * 2 * wobble
+    along = np.linspace(0, 3, len(stroke))
+    drift = np.stack([np.interp(along, np.arange(4), knots[:, k]) for k in (0, 1)], axis=1)
+    return stroke + drift

@@ -17,8 +17,7 @@ from nsl_bench.core.options import REQUIRED, option
 from nsl_bench.core.source import ALL, ImageSource
 from nsl_bench.core.types import ConceptSpace, PoolPart
 
-from .glyphs import DrawnLetters, EmnistLetters, Glyphs, MnistRanks, SklearnRanks
-from .letters import SIDE
+from .glyphs import SIDE, DrawnLetters, EmnistLetters, Glyphs, MnistRanks, SklearnRanks
 from .names import SUITS, colour_of, rank_of, symbols
 
 _MOST_RANKS = 10

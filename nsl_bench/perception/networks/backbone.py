@@ -43,9 +43,7 @@ class Sizes:
     """The sizes of a network.
 
     Attributes:
-        model: torchvision's name of the network.
         height, width, channels: shape of the input images; grey images are repeated in all three channels.
-        outputs: number of concepts.
     """
 
     model: Model
@@ -139,19 +137,14 @@ class Backbone(PresetClassifier):
             self._mean, self._deviation = training.statistics(images)
         settings = self._settings(
             min(max(round(30_000 / len(rows)), 3), 20) if self.quick else 20,
-            batch=32,
-            optimiser="adam",
             learning_rate=3e-4 if start else 1e-3,
             anneal=True,
-            jitter=0,
             device=device,
             progress=progress,
         )
-
-        def build() -> Any:
-            return self._start_from(start, design.build())
-
-        self._module = self._train_module(build, images, labels[rows], settings)
+        self._module = self._train_module(
+            lambda: self._start_from(start, design.build()), images, labels[rows], settings
+        )
         self._finish(design, concepts, settings, images=len(rows))
         return self
 

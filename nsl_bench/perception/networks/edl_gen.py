@@ -3,9 +3,9 @@
 Sensoy, Kaplan, Cerutti, Saleki: "Uncertainty-Aware Deep Classifiers using Generative Models", AAAI 2020; the
 second kind of network of the FFNSL paper. The classifier's logits give evidence ``e = exp(logit)``, the
 parameters of a Dirichlet distribution ``alpha = e + 1``, probabilities ``alpha / sum(alpha)`` and an
-uncertainty ``K / sum(alpha)``. It learns to tell each concept from fakes (`edl_gen_fakes`), which lie around
-the train images, and in colour images to see no evidence in strange images (`strange_images`), which lie far
-from them. Strange images are not part of the published method.
+uncertainty ``K / sum(alpha)``. It learns to tell each concept from fakes, which lie around the train images,
+and in colour images to see no evidence in strange images, which lie far from them (`edl_gen_images`). Strange
+images are not part of the published method.
 """
 
 from __future__ import annotations
@@ -20,12 +20,16 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.core.options import option
 from nsl_bench.perception import training
 from nsl_bench.perception.classifier import PresetClassifier
-from nsl_bench.perception.images import collect
 from nsl_bench.perception.network import Renderer
-from nsl_bench.perception.networks.edl_gen_fakes import Generative, Shape
-from nsl_bench.perception.networks.small_cnn import Architecture, Kind, card_shaped, is_small, quick_size
-from nsl_bench.perception.networks.softmax import SoftmaxCNN
-from nsl_bench.perception.strange_images import KINDS, halved, made_strange
+from nsl_bench.perception.networks.edl_gen_images import KINDS, Generative, Shape, halved, made_strange
+from nsl_bench.perception.networks.softmax import (
+    Architecture,
+    Kind,
+    SoftmaxCNN,
+    card_shaped,
+    is_small,
+    quick_size,
+)
 
 _STRANGE = "fields"
 
@@ -66,7 +70,7 @@ class EDLGen(PresetClassifier):
     sizes: ClassVar[type[Architecture]] = Architecture
 
     kind: Literal["auto", "digits", "cards", "lenet"] = option(
-        "auto", "the classifier's architecture, see `nsl_bench.perception.networks.small_cnn`", after="preset"
+        "auto", "the classifier's architecture, see `nsl_bench.perception.networks.softmax`", after="preset"
     )
     dense: int | None = option(
         None, "units of the classifier's hidden dense layer", least=1, after="images_per_concept"
@@ -90,9 +94,8 @@ class EDLGen(PresetClassifier):
     )
     strange: str | None = option(
         None,
-        "kinds of strange images that training uses (`nsl_bench.perception.strange_images.KINDS`), joined "
-        "by ``+``, or ``none``; by default ``fields`` for colour images in the quick preset. A network "
-        "learns to see no evidence in them",
+        f"kinds of strange images that training uses ({', '.join(KINDS)}), joined by ``+``, or ``none``; by "
+        "default ``fields`` for colour images in the quick preset. Networks learn to see no evidence in them",
         test=lambda kinds: kinds == "none" or set(kinds.split("+")) <= KINDS.keys(),
         words=f"none or some of {', '.join(KINDS)}, joined by +",
         later=True,
@@ -177,7 +180,6 @@ class EDLGen(PresetClassifier):
         settings = self._settings(
             _quick_epochs(len(rows), design, bool(start)) if self.quick else 20,
             batch=64 if _like_digits(design) else 32,
-            optimiser="adam",
             learning_rate=3e-4 if start else 1e-3,
             anneal=self.quick,
             jitter=2 if few else 0,
@@ -271,8 +273,7 @@ class EDLGen(PresetClassifier):
         rows = training.first_of_each(labels, -(-_CALIBRATED_ON // design.outputs))
         if len(np.unique(labels[rows])) < 2 or len(rows) < _FEWEST:
             return 1.0
-        render, size = self.validation.render, (design.height, design.width)
-        images = collect(lambda some: render(rows[some]), len(rows), size, progress=progress)
+        images = self._collect(self.validation.render, rows, design, progress=progress)
         changed = halved(images, labels[rows], np.random.default_rng(self.seed))
         own, others = (
             training.logits(self._module, part, self._mean, self._deviation, design.outputs)

@@ -83,23 +83,17 @@ def program(roots: Mapping[str, Node], named: Mapping[int, Table], view: View) -
         for leaf, path in branches(root):
             if leaf.share < 0.5:
                 continue
-            body = ", ".join(_literal(names[id(question)], holds) for question, holds in path)
+            tests = ((names[id(question)], holds) for question, holds in path)
+            body = ", ".join(name if holds else f"not {name}" for name, holds in tests)
             rules.append(f"{atom} :- {body}." if body else f"{atom}.")
     return tuple(rules)
-
-
-def _literal(name: str, holds: bool) -> str:
-    return name if holds else f"not {name}"
 
 
 def _free(name: str, taken: Any) -> str:
     """A name of a predicate that no other test has."""
     wanted = re.sub(r"\W", "_", name)
-    for number in itertools.count(1):
-        result = wanted if number == 1 else f"{wanted}_{number}"
-        if result not in taken:
-            return result
-    raise AssertionError
+    names = itertools.chain([wanted], (f"{wanted}_{number}" for number in itertools.count(2)))
+    return next(one for one in names if one not in taken)
 
 
 def _definition(name: str, question: Trained, holds: npt.NDArray[np.bool_], view: View) -> list[str]:

@@ -97,10 +97,7 @@ class Grower:
     """Grows the tree of one class.
 
     Args:
-        data: train and validation examples.
         positive: which of them are of the class, float32 tensors.
-        limits: when to stop.
-        training: how tests are trained.
         key: decides first weights and the order of examples.
         together: whether all tests of a node are trained in one pass; the result is the same but for
             rounding.

@@ -55,14 +55,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Training:
-    """How tests are trained.
-
-    Attributes:
-        epochs: passes over the examples at a node.
-        learning_rate: Adam's.
-        batch: examples in a minibatch.
-        precision: what convolutions compute in.
-    """
+    """How tests are trained."""
 
     epochs: int = 20
     learning_rate: float = 1e-3
@@ -75,10 +68,8 @@ class Networks:
 
     Args:
         tests: the tests, all on pairs of slots or all on single ones.
-        channels: of the images.
         key: decides the first weights, by the test's name.
         trained: networks of one test each, by its name, whose weights are the first ones in place of those.
-        precision: what convolutions compute in.
     """
 
     def __init__(

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.learners.images import thumbnails
 from nsl_bench.learners.papers.neuid3.networks import Networks
-from nsl_bench.learners.papers.neuid3.tests import NeuralTest
 from nsl_bench.learners.view import TrackError, View
 
 _MOST_VALUES = 64
@@ -35,17 +35,18 @@ class Data:
     metadata: dict[str, npt.NDArray[Any]]
 
 
-class Question(Protocol):
-    """A test of a node."""
+class Question(ABC):
+    """A test of a node.
 
-    @property
-    def name(self) -> str:
-        """Its name, a valid name of a predicate."""
+    Attributes:
+        name: a valid name of a predicate.
+        words: what it asks, for people.
+    """
 
-    @property
-    def words(self) -> str:
-        """What it asks, for people."""
+    name: str
+    words: str
 
+    @abstractmethod
     def given(self, data: Data, rows: Any, path: Path) -> Any:
         """float32 tensor [m]: P(test | path, example) of some examples."""
 
@@ -54,52 +55,31 @@ Path = Sequence[tuple[Question, bool]]
 """Questions from the root to a node and their answers."""
 
 
-@dataclass(frozen=True, eq=False)
-class Trained:
+class Trained(Question):
     """A neural test with its networks."""
 
-    networks: Networks
-
-    @property
-    def test(self) -> NeuralTest:
-        """The test."""
-        return self.networks.tests[0]
-
-    @property
-    def name(self) -> str:
-        return self.test.name
-
-    @property
-    def words(self) -> str:
-        return self.test.words
+    def __init__(self, networks: Networks) -> None:
+        self.networks, self.test = networks, networks.tests[0]
+        self.name, self.words = self.test.name, self.test.words
 
     def given(self, data: Data, rows: Any, path: Path) -> Any:
         return self.networks.ask(data.images, rows)[0]
 
 
-@dataclass(frozen=True, eq=False)
-class Fact:
+class Fact(Question):
     """A probabilistic fact: a slot shows one of the concepts of which a fact tells.
 
     Facts on one slot exclude each other, which conditional probabilities on a path account for.
 
-    Attributes:
+    Args:
         fact: e.g. ``"rank(0,3)"``.
         slot: index of the slot.
         concepts: bool [concepts], the concepts of which the fact tells.
     """
 
-    fact: str
-    slot: int
-    concepts: npt.NDArray[np.bool_]
-
-    @property
-    def name(self) -> str:
-        return self.fact
-
-    @property
-    def words(self) -> str:
-        return self.fact
+    def __init__(self, fact: str, slot: int, concepts: npt.NDArray[np.bool_]) -> None:
+        self.name = self.words = fact
+        self.slot, self.concepts = slot, concepts
 
     def given(self, data: Data, rows: Any, path: Path) -> Any:
         possible = np.ones(len(self.concepts), np.bool_)
@@ -111,27 +91,12 @@ class Fact:
         return (shown[:, possible & self.concepts].sum(dim=1) / total.clamp_min(1e-12)).clamp(0, 1)
 
 
-@dataclass(frozen=True, eq=False)
-class Column:
-    """A deterministic test: whether a metadata field has a value.
+class Column(Question):
+    """A deterministic test: whether a metadata field has a value."""
 
-    Attributes:
-        column: the field.
-        value: its value.
-        fact: ASP fact that states it; empty if the field has no such fact.
-    """
-
-    column: str
-    value: Any
-    fact: str = field(default="")
-
-    @property
-    def name(self) -> str:
-        return self.fact or f"{self.column}_{self.value}"
-
-    @property
-    def words(self) -> str:
-        return f"{self.column} = {self.value}"
+    def __init__(self, column: str, value: Any) -> None:
+        self.name, self.words = f"{column}({value})", f"{column} = {value}"
+        self.column, self.value = column, value
 
     def given(self, data: Data, rows: Any, path: Path) -> Any:
         import torch
@@ -145,7 +110,7 @@ def known_questions(view: View, facts: bool) -> list[Question]:
     result: list[Question] = []
     for column, values in view.metadata.items():
         for value in np.unique(values)[:_MOST_VALUES].tolist():
-            result.append(Column(column, value, f"{column}({value})"))
+            result.append(Column(column, value))
     concepts = view.concept_space.concepts if facts else ()
     for slot in range(len(view.slots) if facts else 0):
         told = [view.facts(slot, concept) for concept in concepts]

@@ -17,7 +17,6 @@ class Node:
     Attributes:
         share: P(positive | path), estimated on the train examples.
         reach: sum of P(path | example) over the train examples.
-        question: what it asks; None for a leaf.
         gain: information gain of the question, in bits.
         yes, no: what follows; None for a leaf.
     """

@@ -70,8 +70,6 @@ class TableCircuit:
 
     Args:
         values: number of values of each symbol of a step, e.g. ``(10, 10)`` for two digits.
-        answers: number of answers.
-        memory: number of values of the memory.
         seed: seed of the first weights, which are nearly uniform.
         apart: whether answer and memory out are independent, given world and memory in. The first weights are
             then uniform: what is told of the memory before the first step breaks the symmetry.
@@ -211,8 +209,6 @@ class Traces:
 
     Args:
         shared: int64 [sequences, steps - 1]: the number of each memory; those with one number are one.
-        memory: number of values of the memory.
-        rate: learning rate of Adam.
         seed: seed of the first probabilities, which are nearly one half; None: they are one half.
 
     Attributes:

@@ -47,7 +47,6 @@ class Facts:
     Attributes:
         worlds: float64 [n, worlds], distribution over the values of all symbols.
         came: float64 [n, memory], distribution of the memory that comes in.
-        answer: int64 [n].
         went: float64 [n, memory], distribution of the memory that goes out.
     """
 
@@ -91,7 +90,6 @@ class Found:
         products: the products of the circuit; no world is in two of them.
         allowed: bool [worlds, memory, answers, memory], the worlds that the circuit allows.
         loss: semantic loss in nats, summed over the samples.
-        splits: number of splits.
         ended: ``cost`` if the last pruning cost too much and was undone, otherwise ``complete``.
     """
 
@@ -130,10 +128,6 @@ class Search:
       An iteration that prunes nothing has no I, so the search goes on after it.
 
     Args:
-        facts: the samples.
-        values: number of values of each symbol.
-        answers: number of answers.
-        tolerance: of pruning.
         limit: of the termination rule; the paper's d.
     """
 

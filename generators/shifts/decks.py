@@ -1,4 +1,4 @@
-"""The shift ``deck_swap``: the same cards from another deck."""
+"""The shifts of cards: another deck (``deck_swap``), and a background of cards (``adversarial``)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,7 @@ from nsl_bench.core.shift import Shift
 from nsl_bench.core.source import ImageSource
 from nsl_bench.core.types import PoolPart
 
-from ..sources.cards.names import ADVERSARIAL
-
-
-def _decks(source: ImageSource) -> list[str]:
-    return [variant for variant in source.variants if not variant.startswith(ADVERSARIAL)]
+from ..sources.cards.glyphs import ADVERSARIAL
 
 
 class DeckSwap(Shift):
@@ -31,7 +27,7 @@ class DeckSwap(Shift):
 
     def check(self, source: ImageSource) -> None:
         """Raise a UserError unless the source has this deck besides its standard one."""
-        standard, *others = _decks(source)
+        standard, *others = (one for one in source.variants if not one.startswith(ADVERSARIAL))
         if not others:
             raise UserError(
                 f"'{self.spec}' needs a second deck, which the image source {source.name} does not have."
@@ -40,3 +36,25 @@ class DeckSwap(Shift):
             raise UserError(f"'{self.spec}' has no effect: {standard} is the standard deck.")
         if self.deck not in others:
             raise unknown(f"deck of the image source {source.name}", self.deck, others)
+
+
+class Adversarial(Shift):
+    """A deck's cards on a background of scattered other cards (FFNSL paper: major shift)."""
+
+    name = "adversarial"
+    deck: str = option(REQUIRED, "a deck of the source, which may be the standard one")
+
+    def render(
+        self, source: ImageSource, part: PoolPart, indices: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.uint8]:
+        return source.render(part, indices, ADVERSARIAL + self.deck)
+
+    def check(self, source: ImageSource) -> None:
+        """Raise a UserError unless the source has an adversarial version of this deck."""
+        decks = [v.removeprefix(ADVERSARIAL) for v in source.variants if v.startswith(ADVERSARIAL)]
+        if not decks:
+            raise UserError(
+                f"'{self.spec}' needs adversarial images, which the image source {source.name} does not have."
+            )
+        if self.deck not in decks:
+            raise unknown(f"deck of the image source {source.name}", self.deck, decks)

@@ -1,16 +1,86 @@
-"""The differentiable neural computer: an LSTM that writes to and reads from a memory.
+"""Torch modules of the neural baselines, imported when one is built.
 
-Graves et al.: "Hybrid computing using a neural network with dynamic external memory", Nature 538 (2016);
-equations of its section Methods.
+The differentiable neural computer, an LSTM that writes to and reads from a memory, is that of Graves et al.:
+"Hybrid computing using a neural network with dynamic external memory", Nature 538 (2016), section Methods.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+
+from nsl_bench.learners.perceivers import convolved, two_convolutions
+from nsl_bench.perception.training import Precision
+
+
+class LSTM(nn.Module):
+    """Maps sequences [n, steps, inputs] to logits [n, steps, labels]."""
+
+    def __init__(self, inputs: int, labels: int, hidden: int) -> None:
+        super().__init__()
+        self.steps = nn.LSTM(inputs, hidden, batch_first=True)
+        self.out = nn.Linear(hidden, labels)
+
+    def forward(self, sequences: Tensor) -> Tensor:
+        said: Tensor = self.out(self.steps(sequences)[0])
+        return said
+
+
+class CNNTransformer(nn.Module):
+    """Maps images of sequences to logits [n, steps, labels].
+
+    Args:
+        told: numbers besides that a step is told.
+        layers: of the transformer, with 4 heads each.
+    """
+
+    def __init__(
+        self, channels: int, told: int, labels: int, hidden: int, layers: int, precision: Precision
+    ) -> None:
+        super().__init__()
+        self.hidden, self.precision = hidden, precision
+        self.see = nn.Sequential(*two_convolutions(channels, 16, 32))
+        self.see.to(memory_format=torch.channels_last)
+        self.whole = nn.Sequential(nn.Flatten(), nn.Linear(512, hidden))
+        self.of_slot = nn.Sequential(nn.ReLU(), nn.Linear(hidden, hidden))
+        self.told = nn.Linear(told, hidden) if told else None
+        layer = nn.TransformerEncoderLayer(hidden, 4, 4 * hidden, dropout=0.0, batch_first=True)
+        self.steps = nn.TransformerEncoder(layer, layers, enable_nested_tensor=False)
+        self.out = nn.Linear(hidden, labels)
+
+    def forward(self, which: Tensor, images: Tensor, told: Tensor) -> Tensor:
+        """Logits.
+
+        Args:
+            which: int64 [n, steps, slots], indices into `images`; -1 for a blank slot.
+            images: float32 [m, channels, 28, 28].
+            told: float32 [n, steps, told].
+        """
+        n, steps, slots = which.shape
+        shown = which >= 0
+        different, back = torch.unique(which[shown], return_inverse=True)
+        vectors = images.new_zeros((n, steps, slots, self.hidden))
+        codes = sinusoids(slots, self.hidden).expand(n, steps, -1, -1)
+        seen = self.whole(convolved(self.see, images[different], self.precision))
+        vectors[shown] = self.of_slot(seen[back] + codes[shown])
+        found = vectors.sum(dim=2) + sinusoids(steps, self.hidden)
+        if self.told is not None:
+            found = found + self.told(told)
+        ahead = nn.Transformer.generate_square_subsequent_mask(steps)
+        said: Tensor = self.out(self.steps(found, mask=ahead, is_causal=True))
+        return said
+
+
+def sinusoids(count: int, width: int) -> Tensor:
+    """float32 [count, width]: sines and cosines of places (Vaswani et al. 2017)."""
+    rate = torch.exp(torch.arange(0, width, 2) * (-math.log(10_000.0) / width))
+    angle = torch.arange(count)[:, None] * rate
+    return torch.cat([angle.sin(), angle.cos()], dim=1)
+
 
 _SMALL = 1e-6
 
@@ -174,3 +244,82 @@ class DNC(nn.Module):
         where = ask.write * (ask.allocation * memory.allocation() + (1 - ask.allocation) * by_content)
         memory = memory.written(where, ask.erase, ask.value)
         return memory.read(ask.modes, memory.lookup(ask.read_keys, ask.read_strengths))
+
+
+class SequenceNetwork(nn.Module):
+    """Embedding, convolution, pooling, LSTM and a dense layer over a sequence of concepts.
+
+    Args:
+        symbols: how many there are, the blank included.
+        dropout: before and after the LSTM.
+        padded: whether zeros beyond the ends give the convolution an output for each symbol.
+    """
+
+    def __init__(
+        self,
+        length: int,
+        symbols: int,
+        embedding: int,
+        channels: int,
+        hidden: int,
+        dropout: float,
+        labels: int,
+        padded: bool = False,
+    ) -> None:
+        super().__init__()
+        self.embedding = nn.Embedding(symbols, embedding)
+        # A sequence shorter than the kernel, such as the one image of a crop, needs padding.
+        self.convolution = nn.Conv1d(embedding, channels, 3, padding=int(padded or length < 3))
+        self.pool = nn.MaxPool1d(2, ceil_mode=True)
+        self.dropout = nn.Dropout(dropout)
+        self.lstm = nn.LSTM(channels, hidden, batch_first=True)
+        self.dense = nn.Linear(hidden, labels)
+
+    def forward(self, sequence: torch.Tensor) -> torch.Tensor:
+        """Logits [m, labels] of sequences of symbols, int64 [m, length]."""
+        steps = self.embedding(sequence).transpose(1, 2)
+        steps = self.pool(torch.relu(self.convolution(steps))).transpose(1, 2)
+        _, (last, _) = self.lstm(self.dropout(steps))
+        logits: torch.Tensor = self.dense(self.dropout(last[-1]))
+        return logits
+
+
+class PublishedNetwork(nn.Module):
+    """The network of the FFNSL paper's published code, which is not the one that its text describes.
+
+    The vectors [length, embedding] of an example are read as [embedding, length] without turning them, which
+    mixes symbols and positions. The LSTM, in both directions, runs over the examples of a batch; a channel's
+    pooled values are the features of a step, and the channels lie where a batch would. The dense layer takes
+    everything that the LSTM gives. So what is said of an example depends on the batch that it is in.
+
+    Args:
+        hidden: units of the LSTM, in each direction.
+    """
+
+    def __init__(
+        self,
+        length: int,
+        symbols: int,
+        embedding: int,
+        channels: int,
+        hidden: int,
+        dropout: float,
+        labels: int,
+    ) -> None:
+        super().__init__()
+        padding = int(length < 3)
+        self.embedding = nn.Embedding(symbols, embedding)
+        self.convolution = nn.Conv1d(embedding, channels, 3, padding=padding)
+        self.pool = nn.MaxPool1d(2, ceil_mode=length < 4)
+        self.dropout = nn.Dropout(dropout)
+        features = max(1, (length + 2 * padding - 2) // 2)
+        self.lstm = nn.LSTM(features, hidden, bidirectional=True)
+        self.dense = nn.Linear(2 * hidden * channels, labels)
+
+    def forward(self, sequence: torch.Tensor) -> torch.Tensor:
+        """Logits [m, labels] of sequences of symbols, int64 [m, length]."""
+        m, length = sequence.shape
+        steps = self.embedding(sequence).reshape(m, -1, length)
+        examples, _ = self.lstm(self.dropout(self.pool(torch.relu(self.convolution(steps)))))
+        logits: torch.Tensor = self.dense(self.dropout(examples).flatten(1))
+        return logits
