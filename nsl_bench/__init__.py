@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from nsl_bench.api.results import Results, compare, results
     from nsl_bench.api.rules import predict
     from nsl_bench.api.tasks import list_tasks
-    from nsl_bench.data.load import load
-    from nsl_bench.data.sequences import as_sequences
+    from nsl_bench.data.load import as_sequences, load
     from nsl_bench.leaderboard.interface import accept_submission, build_site, score_submission, submit
     from nsl_bench.run.grid import Options
     from nsl_bench.sandbox.limits import Limits
@@ -56,7 +55,7 @@ _HOME = {
     "Options": "nsl_bench.api.evaluation",
     "Results": "nsl_bench.api.results",
     "accept_submission": "nsl_bench.leaderboard.interface",
-    "as_sequences": "nsl_bench.data.sequences",
+    "as_sequences": "nsl_bench.data.load",
     "build_site": "nsl_bench.leaderboard.interface",
     "compare": "nsl_bench.api.results",
     "evaluate": "nsl_bench.api.evaluation",

@@ -377,8 +377,8 @@ def _idx_data(content: BinaryIO, file: Path, sizes: tuple[int, ...]) -> npt.NDAr
 class MnistTrain(Mnist):
     """MNIST as papers divide it: its train images in pool A and its test images in pool B.
 
-    It is for learners that train perception themselves. The network's part has 10 % of the train images of
-    each digit; pool A has the others.
+    It is for learners that train perception themselves, which see nearly all train images; ``mnist`` gives
+    those to networks. The network's part has 10 % of the train images of each digit; pool A has the others.
     """
 
     name = "mnist_train"

@@ -119,7 +119,7 @@ class View:
 
     A member that the track does not provide raises a `TrackError`: predictions, concepts, features, literals
     and contexts need a track with concepts; the concept space, facts, symbols, background and bias need a
-    track with knowledge.
+    track with knowledge; labels are those of train and validation sets, labelled images those of train sets.
 
     Args:
         split: the examples.
@@ -225,11 +225,7 @@ class View:
 
     @property
     def labels(self) -> npt.NDArray[np.int64]:
-        """int64 [n]: indices into `label_names`.
-
-        Raises:
-            TrackError: the view is of a test set.
-        """
+        """int64 [n]: indices into `label_names`."""
         if self._labels is None:
             raise TrackError("The test split has no labels; predict them.")
         return self._labels
@@ -265,11 +261,7 @@ class View:
 
     @property
     def images(self) -> Images:
-        """For each example, a list over slots of uint8 [height, width, channels], or None.
-
-        Raises:
-            TrackError: the track has no images, or this view has none (hypothesis evaluation).
-        """
+        """For each example, a list over slots of uint8 [height, width, channels], or None."""
         if self._images is None:
             reason = (
                 "this view contains only symbols"
@@ -281,11 +273,7 @@ class View:
 
     @asked("images")
     def rendered(self, rows: Sequence[int]) -> dict[str, Any]:
-        """The images of at most `BATCH` examples: those that are there, and which are.
-
-        Raises:
-            TrackError: as for `images`.
-        """
+        """The images of at most `BATCH` examples: those that are there, and which are."""
         if len(rows) > BATCH:
             raise UserError(f"Images of at most {BATCH} examples can be requested at once; got {len(rows)}.")
         examples = [self.images[row] for row in rows]
@@ -296,11 +284,7 @@ class View:
     @property
     @asked()
     def few_labels(self) -> LabelledImages:
-        """Images that are not in any example, with their symbols.
-
-        Raises:
-            TrackError: the track has none, or this is not a train view.
-        """
+        """Images that are not in any example, with their symbols."""
         if self._few is None:
             raise TrackError(
                 f"No labelled images are available here: {self.part} views of the track '{self.track}' have "
@@ -314,11 +298,7 @@ class View:
 
     @cached_property
     def true_rule(self) -> KnownRule:
-        """The rule that labels the data: in ASP, in ProbLog, and as a function (track ``known_rules``).
-
-        Raises:
-            TrackError: the track does not have it, or the task has none.
-        """
+        """The rule that labels the data: in ASP, in ProbLog, and as a function (track ``known_rules``)."""
         self._check_rule()
         return KnownRule(self._rule_as, self._n)
 

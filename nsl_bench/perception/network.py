@@ -325,7 +325,7 @@ def _some(concepts: tuple[str, ...]) -> str:
 
 
 class MetaNetwork(Network):
-    """A network that consists of other networks.
+    """A network that consists of other networks, which are trained, shipped and cached separately.
 
     Attributes:
         parts: the trained networks; empty before training.

@@ -37,6 +37,9 @@ _TRIES = 3
 _WORTH_SECONDS = 6.0
 """More processes are started only to save more than this much rendering."""
 
+_Images = tuple[ImageSource, PoolPart, Shift | None]
+"""A part of a source's pool, shifted if there is a shift."""
+
 
 def predict(
     network: Network,
@@ -66,9 +69,7 @@ def predict(
         return _probabilities(network, images), _hash(images)
 
     with kept_memory():
-        probabilities, digests = _rows(
-            tables, wanted, look, lambda some: _rendered(source, part, shift, some, workers), workers
-        )
+        probabilities, digests = _rows(tables, wanted, look, (source, part, shift), workers)
     places = places.reshape(np.shape(indices))
     return probabilities[places], digests[places]
 
@@ -97,7 +98,7 @@ def image_digests(
             {_path("digests", source, split.pool, change): _digests()},
             wanted,
             lambda images: (_hash(images),),
-            lambda some: _rendered(source, split.pool, change, some, workers),  # noqa: B023
+            (source, split.pool, change),
             workers,
         )
         result[rows] = digests[places]
@@ -108,7 +109,7 @@ def _rows(
     tables: Mapping[Path, _Table],
     wanted: npt.NDArray[np.int64],
     look: Callable[[npt.NDArray[np.uint8]], tuple[npt.NDArray[Any], ...]],
-    render: Callable[[npt.NDArray[np.int64]], Iterator[npt.NDArray[np.uint8]]],
+    images: _Images,
     workers: int,
 ) -> list[npt.NDArray[Any]]:
     """Rows of cached tables; those that one of them lacks are made for all.
@@ -126,7 +127,7 @@ def _rows(
 
     for _ in range(_TRIES):
         for todo in _in_turns(next(iter(tables)), missing, workers):
-            made = [look(images) for images in render(todo)]
+            made = [look(chunk) for chunk in _rendered(images, todo, workers)]
             for (path, table), rows in zip(tables.items(), zip(*made, strict=True), strict=True):
                 table.merge(path, todo, np.concatenate(rows))
         result = read()
@@ -259,19 +260,17 @@ class _Table:
 
 
 def _rendered(
-    source: ImageSource, part: PoolPart, shift: Shift | None, indices: npt.NDArray[np.int64], workers: int
+    images: _Images, indices: npt.NDArray[np.int64], workers: int
 ) -> Iterator[npt.NDArray[np.uint8]]:
     """Images in chunks, in order; by several processes if what the first chunk took says that it pays."""
     first, *rest = chunks(indices, _CHUNK)
     started = time.perf_counter()
-    images = render(source, shift, part, first)
+    chunk = _render(images, first)
     left = (time.perf_counter() - started) * len(rest)
-    yield images
-    yield from spread(_render, (source, part, shift), rest, workers if left > _WORTH_SECONDS else 1)
+    yield chunk
+    yield from spread(_render, images, rest, workers if left > _WORTH_SECONDS else 1)
 
 
-def _render(
-    shared: tuple[ImageSource, PoolPart, Shift | None], rows: npt.NDArray[np.int64]
-) -> npt.NDArray[np.uint8]:
-    source, part, shift = shared
+def _render(images: _Images, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+    source, part, shift = images
     return render(source, shift, part, rows)

@@ -15,9 +15,8 @@ from nsl_bench.core.types import Predictions
 from nsl_bench.data.splits import make_source, make_split, symbolic_split
 from nsl_bench.learners import perceivers
 from nsl_bench.learners.base import hypothesis_of
-from nsl_bench.learners.papers.ntoc.circuit import TableCircuit, Traces, ends, literals
+from nsl_bench.learners.papers.ntoc.circuit import TableCircuit, Traces, ends, literals, program
 from nsl_bench.learners.papers.ntoc.learner import NTOC
-from nsl_bench.learners.papers.ntoc.rules import program
 from nsl_bench.learners.view import TrackError, View
 from nsl_bench.logic.inference.crisp import crisp_labels
 

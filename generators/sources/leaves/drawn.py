@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -35,7 +36,7 @@ class DrawnLeaves(DrawnPool):
         if concept == BACKGROUND:
             _strew(picture, dice)
         else:
-            _lay_leaf(picture, LEAVES[SPECIES_OF[concept]](dice), DISEASE_OF[concept], dice)
+            _lay_leaf(picture, leaf(SPECIES_OF[concept], dice), DISEASE_OF[concept], dice)
         return finish(picture, dice)
 
 
@@ -246,16 +247,13 @@ def _single(blade: Leaflet) -> _Made:
     return [blade.moved(0.08, 0, 0.92, 0)], [_stalk((-0.1, 0), (0.12, 0))]
 
 
-def _apple(dice: Dice) -> _Made:
-    return _single(_blade(dice, 0.34, widest=0.45, blunt=0.65, teeth=22, depth=0.12, veins=6))
+def _one(**shape: Any) -> Callable[[Dice], _Made]:
+    """A leaf of one blade; `shape` goes to `_blade`."""
+    return lambda dice: _single(_blade(dice, **shape))
 
 
 def _blueberry(dice: Dice) -> _Made:
     return _single(_blade(dice, 0.24, widest=0.5, blunt=0.7, veins=5, slant=1.3).moved(0.12, 0, 0.7, 0))
-
-
-def _cherry(dice: Dice) -> _Made:
-    return _single(_blade(dice, 0.26, widest=0.6, blunt=1.0, teeth=30, depth=0.1, veins=9, slant=0.8))
 
 
 def _corn(dice: Dice) -> _Made:
@@ -279,14 +277,6 @@ def _orange(dice: Dice) -> _Made:
     return [blade.moved(0.14, 0, 0.86, 0), wing], [_stalk((-0.12, 0), (0.16, 0))]
 
 
-def _peach(dice: Dice) -> _Made:
-    return _single(_blade(dice, 0.15, widest=0.45, blunt=0.9, teeth=36, depth=0.1, veins=11, slant=1.0))
-
-
-def _pepper(dice: Dice) -> _Made:
-    return _single(_blade(dice, 0.31, widest=0.34, blunt=0.9, veins=5, slant=1.1))
-
-
 def _potato(dice: Dice) -> _Made:
     """A large leaflet at the end, and two pairs of smaller ones with tiny ones between."""
     leaflets = [_blade(dice, 0.36, widest=0.4, blunt=0.7, veins=5).moved(0.5, 0, 0.52, 0)]
@@ -299,39 +289,21 @@ def _potato(dice: Dice) -> _Made:
     return leaflets, [_stalk((-0.1, 0), (0.55, 0))]
 
 
-def _three(dice: Dice, make: Callable[[], Leaflet], end: float, side: float, angle: float) -> _Made:
-    leaflets = [make().moved(0.42, 0, end, 0)]
-    for sign in (-1.0, 1.0):
-        leaflets.append(make().moved(0.4, 0, side, -sign * angle * dice.between(0.9, 1.1)))
-    return leaflets, [_stalk((-0.1, 0), (0.45, 0))]
+def _three(end: float, side: float, angle: float, **shape: Any) -> Callable[[Dice], _Made]:
+    """A leaf of three blades; `shape` goes to `_blade`."""
 
+    def make(dice: Dice) -> _Made:
+        leaflets = [_blade(dice, **shape).moved(0.42, 0, end, 0)]
+        for sign in (-1.0, 1.0):
+            blade = _blade(dice, **shape)
+            leaflets.append(blade.moved(0.4, 0, side, -sign * angle * dice.between(0.9, 1.1)))
+        return leaflets, [_stalk((-0.1, 0), (0.45, 0))]
 
-def _raspberry(dice: Dice) -> _Made:
-    return _three(
-        dice,
-        lambda: _blade(dice, 0.36, widest=0.38, blunt=0.7, teeth=13, depth=0.22, veins=8, slant=0.7),
-        0.58,
-        0.46,
-        1.5,
-    )
-
-
-def _soybean(dice: Dice) -> _Made:
-    return _three(dice, lambda: _blade(dice, 0.33, widest=0.36, blunt=0.75, veins=5), 0.58, 0.52, 1.25)
+    return make
 
 
 def _squash(dice: Dice) -> _Made:
     return [_palm(dice, 5, 0.13, teeth=16, depth=0.07, spread=2.8)], [_stalk((-0.1, 0), (0.4, 0))]
-
-
-def _strawberry(dice: Dice) -> _Made:
-    return _three(
-        dice,
-        lambda: _blade(dice, 0.47, widest=0.6, blunt=0.5, teeth=9, depth=0.2, veins=6, slant=0.9),
-        0.52,
-        0.5,
-        1.35,
-    )
 
 
 def _tomato(dice: Dice) -> _Made:
@@ -343,6 +315,16 @@ def _tomato(dice: Dice) -> _Made:
         leaflets.append(small.moved(0.2, 0, dice.between(0.3, 0.4), -side * dice.between(1.1, 1.5)))
     return leaflets, [_stalk((-0.1, 0), (0.25, 0))]
 
+
+_apple = _one(width=0.34, widest=0.45, blunt=0.65, teeth=22, depth=0.12)
+_cherry = _one(width=0.26, widest=0.6, blunt=1.0, teeth=30, depth=0.1, veins=9, slant=0.8)
+_peach = _one(width=0.15, widest=0.45, teeth=36, blunt=0.9, depth=0.1, veins=11, slant=1.0)
+_pepper = _one(width=0.31, widest=0.34, blunt=0.9, veins=5, slant=1.1)
+_soybean = _three(0.58, 0.52, 1.25, width=0.33, widest=0.36, blunt=0.75, veins=5)
+_raspberry = _three(
+    0.58, 0.46, 1.5, width=0.36, widest=0.38, blunt=0.7, teeth=13, depth=0.22, veins=8, slant=0.7
+)
+_strawberry = _three(0.52, 0.5, 1.35, width=0.47, widest=0.6, blunt=0.5, teeth=9, depth=0.2)
 
 _Colour = tuple[float, float, float]
 
@@ -364,14 +346,8 @@ _SPECIES: Mapping[str, tuple[Callable[[Dice], _Made], _Colour, _Colour]] = {
 }
 
 
-def _leaf(species: str) -> Callable[[Dice], Leaf]:
-    def make(dice: Dice) -> Leaf:
-        shape, colour, vein = _SPECIES[species]
-        leaflets, stalks = shape(dice)
-        return Leaf(tuple(leaflets), tuple(stalks), colour, vein)
-
-    return make
-
-
-LEAVES: Mapping[str, Callable[[Dice], Leaf]] = {species: _leaf(species) for species in _SPECIES}
-"""Species to what makes a leaf of it."""
+def leaf(species: str, dice: Dice) -> Leaf:
+    """A leaf of a species."""
+    shape, colour, vein = _SPECIES[species]
+    leaflets, stalks = shape(dice)
+    return Leaf(tuple(leaflets), tuple(stalks), colour, vein)

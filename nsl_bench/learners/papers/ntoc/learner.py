@@ -21,8 +21,7 @@ from nsl_bench.core.sequences import grid
 from nsl_bench.core.tracks import Track
 from nsl_bench.core.types import Hypothesis, one_hot
 from nsl_bench.learners.neural import seeded
-from nsl_bench.learners.papers.ntoc.circuit import TableCircuit, Traces, ends, literals
-from nsl_bench.learners.papers.ntoc.rules import program
+from nsl_bench.learners.papers.ntoc.circuit import TableCircuit, Traces, ends, literals, program
 from nsl_bench.learners.papers.ntoc.search import SearchedCircuit, facts_of, search_epochs, some_of
 from nsl_bench.learners.perceivers import Pictures, SlotPerceiver, perceiver_for, pretrain, read
 from nsl_bench.learners.view import View
