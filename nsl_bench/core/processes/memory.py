@@ -8,10 +8,8 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-_OUT_OF_MEMORY = re.compile(
-    r"MemoryError|bad_alloc|allocate memory|unable to allocate|out of memory|outofmemory", re.IGNORECASE
-)
-_SHARED = re.compile(rb"^([0-9a-f]+)-([0-9a-f]+) ..[-x]s \S+ \S+ (\d+) +/dev/zero \(deleted\)", re.MULTILINE)
+_OUT_OF_MEMORY = r"(?i)MemoryError|bad_alloc|allocate memory|unable to allocate|out of memory|outofmemory"
+_SHARED = rb"(?m)^([0-9a-f]+)-([0-9a-f]+) ..[-x]s \S+ \S+ (\d+) +/dev/zero \(deleted\)"
 _MEMORY_FOLDER = "dev/shm"
 _FEW_BUFFERS = 64
 """So many pipes and sockets count nothing."""
@@ -23,7 +21,7 @@ _PIPE, _SOCKET, _THREAD = 1 << 16, 1 << 18, 1 << 15
 
 def starved(text: str) -> bool:
     """Whether a message says that memory could not be allocated."""
-    return _OUT_OF_MEMORY.search(text) is not None
+    return re.search(_OUT_OF_MEMORY, text) is not None
 
 
 def own_data() -> int:
@@ -82,7 +80,7 @@ def memory_of(processes: Iterable[int]) -> int:
             buffers |= _buffers(place)
             maps = (place / "maps").read_bytes()
             if b"/dev/zero (deleted)" in maps:
-                for start, end, number in _SHARED.findall(maps):
+                for start, end, number in re.findall(_SHARED, maps):
                     shared[number] = max(shared.get(number, 0), int(end, 16) - int(start, 16))
             folders |= _memory_folder(place)
     together = max(1024 * mapped, sum(shared.values()) + sum(folders.values()))

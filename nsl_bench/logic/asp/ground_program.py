@@ -79,7 +79,7 @@ def _carry_on() -> None:
     """Sets no limit."""
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class GroundProgram:
     """Collects ground rules; register it by ``control.register_observer`` and ground by `ground`.
 

@@ -17,6 +17,10 @@ Value = TypeVar("Value")
 
 _PLACE = re.compile(r"<[^>]*>:(\d+):(\d+)(?:-[\d:]+)?: (?:error: )?(.*)", re.DOTALL)
 _UNSAFE = re.compile(r"'(\w+)' is unsafe")
+_SCOPED = re.compile(r"[{\"|]|:(?!-)|(?<![\w'])_+(?![\w'])")
+"""What may hide variables, or have some of its own."""
+_BINDING = re.compile(r"(?::- |; )-?[_a-z]\w*\(([^()]*)\)(?=[;.])")
+_VARIABLE = re.compile(r"(?<![\w'])_*[A-Z][\w']*")
 _DECIMAL = re.compile(r"(?<![\w.])\d+\.\d+(?![\w.])")
 
 
@@ -103,6 +107,7 @@ def complaint(nodes: Sequence[ast.AST]) -> str:
 
     They are grounded under a condition that never holds, which takes no time.
     """
+    nodes = [node for node in nodes if node.ast_type != ast.ASTType.Rule or not _binds_all(str(node))]
     if not nodes:
         return ""
     messages: list[str] = []
@@ -120,6 +125,14 @@ def complaint(nodes: Sequence[ast.AST]) -> str:
         unsafe = f"no positive literal of the body binds {', '.join(names)} (unsafe)"
         return unsafe if names else re.sub(r"^line \d+, column \d+: ", "", _grounding_message(messages))
     return ""
+
+
+def _binds_all(rule: str) -> bool:
+    """Whether atoms of the body bind all variables of a rule, where that is plain to see."""
+    if _SCOPED.search(rule):
+        return False
+    bound = {name for arguments in _BINDING.findall(rule) for name in arguments.split(",")}
+    return bound.issuperset(_VARIABLE.findall(rule))
 
 
 def _grounding_message(messages: Sequence[str]) -> str:

@@ -338,7 +338,7 @@ def _richer(
         yield f"With '#maxv({most}).'", replace(bias, max_variables=most), []
     if bias.body_limit is not None:
         most = bias.body_limit + 2
-        loose = tuple(replace(mode, recall=None) for mode in bias.bodies)
+        loose = tuple(mode._replace(recall=None) for mode in bias.bodies)
         yield f"With '#max_body({most}).' and no recalls", replace(bias, max_body=most, bodies=loose), []
     kinds = sorted({kind for mode in bias.bodies for kind in mode.literal.variable_types})
     known = _values(task, kinds)
@@ -364,7 +364,7 @@ def _negated(bias: LanguageBias) -> list[ModeBody]:
         if isinstance(literal.literal, ModeAtom):
             signs.setdefault(str(literal.literal), set()).add(literal.negated)
     return [
-        replace(mode, negated=True, options=())
+        mode._replace(negated=True, options=())
         for mode in bias.bodies
         if isinstance(mode.literal, ModeAtom) and signs[str(mode.literal)] == {False}
     ]

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from nsl_bench.logic.asp.program import Program, Rule, parse
 
@@ -29,8 +29,7 @@ NEGATIVE_PENALTY = (
 """Why a `#bias` with such a penalty is refused."""
 
 
-@dataclass(frozen=True)
-class Placeholder:
+class Placeholder(NamedTuple):
     """``var(type)``, ``const(type)`` or ``num_var(type)`` in a mode declaration.
 
     ``num_var(type)`` is a variable of its own whose value may be bounded (`nsl_bench.logic.las.thresholds`).
@@ -155,8 +154,7 @@ class ModeComparison(_Pattern):
         return f"{self.left} {self.operator} {self.right}"
 
 
-@dataclass(frozen=True)
-class ModeHead:
+class ModeHead(NamedTuple):
     """``#modeh(atom).``: an atom that rules may derive. Its recall and options are only printed."""
 
     atom: ModeAtom
@@ -168,8 +166,7 @@ class ModeHead:
         return f"#modeh({'' if self.recall is None else f'{self.recall}, '}{self.atom}{options})."
 
 
-@dataclass(frozen=True)
-class ModeBody:
+class ModeBody(NamedTuple):
     """``#modeb(recall, literal, (options)).``: a literal that bodies may have.
 
     Attributes:
@@ -190,8 +187,7 @@ class ModeBody:
         return f"#modeb({recall}{'not ' if self.negated else ''}{self.literal}{options})."
 
 
-@dataclass(frozen=True)
-class ModeLiteral:
+class ModeLiteral(NamedTuple):
     """A form of body literal: a declaration, negated or not.
 
     Attributes:
@@ -211,8 +207,7 @@ class ModeLiteral:
     symmetric: bool = False
 
 
-@dataclass(frozen=True)
-class PredicateDeclaration:
+class PredicateDeclaration(NamedTuple):
     """``#predicate(kind, name/arity).``; `kind` is e.g. ``target`` or ``invented``."""
 
     kind: str
@@ -223,8 +218,7 @@ class PredicateDeclaration:
         return f"#predicate({self.kind}, {self.name}/{self.arity})."
 
 
-@dataclass(frozen=True)
-class MetaMode:
+class MetaMode(NamedTuple):
     """``#modem(cost, name(kind/arity, ...)).``; instances of a meta-rule and what each costs."""
 
     cost: int
@@ -235,8 +229,7 @@ class MetaMode:
         return f"#modem({self.cost}, {self.name}({', '.join(f'{k}/{n}' for k, n in self.kinds)}))."
 
 
-@dataclass(frozen=True)
-class MetaRule:
+class MetaRule(NamedTuple):
     """``P(X) :- Q(X), identity(P, Q).``; predicates are variables that the last atom binds.
 
     Attributes:

@@ -6,9 +6,10 @@ small task.
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, get_args
@@ -36,6 +37,8 @@ _FAVOURED = 10.0
 """How much more time than the search it then takes, for so many seconds or until it has found rules."""
 _SHARE = 0.25
 """Of the time, after which it begins in tables if the empty hypothesis is one."""
+_OBJECTS = 10_000
+"""New objects after which the garbage collector looks at them."""
 _GRACE = 0.5
 """Seconds that a search may take after its time is up, to score what it has found."""
 
@@ -70,7 +73,7 @@ def solve(
         raise UserError(f"threads must be between 1 and {_MOST_THREADS}; got {threads}.")
     budget = Budget.of(time_limit, memory_limit)
     reports = _Reports(progress)
-    with heeding_interrupts(budget):
+    with heeding_interrupts(budget), _collecting_rarely():
         try:
             return abandonable(
                 budget,
@@ -80,6 +83,17 @@ def solve(
             )
         except Abandoned:
             return replace(reports.best(first_tier, budget), unverified="time ran out" if verify else "")
+
+
+@contextmanager
+def _collecting_rarely() -> Iterator[None]:
+    """Garbage is looked for less often: a search makes many objects, and few of them refer to each other."""
+    before = gc.get_threshold()
+    gc.set_threshold(before[0] and max(before[0], _OBJECTS), *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
 
 
 Event = str | Solution | Callable[[], Solution | None]

@@ -128,7 +128,7 @@ def better(one: Solution, other: Solution) -> Solution:
     return other if scores[1] < scores[0] else one
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class _Branch:
     """One way to choose the rules that are given whole.
 
@@ -148,7 +148,7 @@ class _Branch:
         return self.cost + sum(t.penalty or 0 for t in self.targets if t.condition is False)
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class _Best:
     """The best choice in all branches, and what is known of the others.
 

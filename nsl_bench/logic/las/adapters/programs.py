@@ -187,8 +187,8 @@ def _fastlas_text(task: LasTask) -> str:
     facts += [f"{kind}{_CONSTANTS}(X) :- {kind}(X)." for kind in sorted(kinds & derived)]
     plain = replace(
         bias,
-        bodies=tuple(replace(mode, recall=None, options=()) for mode in bias.bodies),
-        heads=tuple(replace(mode, recall=None) for mode in bias.heads),
+        bodies=tuple(mode._replace(recall=None, options=()) for mode in bias.bodies),
+        heads=tuple(mode._replace(recall=None) for mode in bias.heads),
         constants=(),
     )
     text = replace(_numbered(task), bias=plain, background="\n".join([task.background, *facts])).to_las()

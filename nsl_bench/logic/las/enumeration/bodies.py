@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 
 import numpy as np
 
@@ -216,7 +215,7 @@ class Bodies:
 
     def _everywhere(self, head_types: tuple[str, ...], relevance: Relevance) -> Body:
         """The empty body."""
-        used = replace(self.nothing, variables=len(head_types))
+        used = self.nothing._replace(variables=len(head_types))
         guard = np.broadcast_to(self.vocabulary.guard(head_types), relevance.cells.shape)
         return self._body(Conjunction(head_types, (), used, guard, frozenset()), (), relevance)
 
@@ -312,7 +311,7 @@ def _stars(
         )
         assert all(LEAF in variables for _, variables in parts)
         table = search.tables.without_first(conjunction.types, conjunction.placements)
-        used = replace(conjunction.used, variables=1)
+        used = conjunction.used._replace(variables=1)
         found.append(maker.make(conjunction.types[1:], table, parts, used))
     account(search)
     return found

@@ -5,7 +5,6 @@ The kernel (`kernels`) is loaded only where tables can get large: that takes hal
 
 from __future__ import annotations
 
-import gc
 import math
 import os
 from collections.abc import Sequence
@@ -40,15 +39,10 @@ _SHARES = 4
 @cache
 def compiled_kernels() -> tuple[ModuleType | None, str]:
     """The module of compiled kernels; or None and why there is none."""
-    collecting = gc.isenabled()
-    gc.disable()  # all that is loaded stays; looking for garbage among it would take a fifth of the time
     try:
         from nsl_bench.logic.las.enumeration import kernels
     except Exception as error:  # numba raises errors of many kinds where it or its cache does not work
         return None, f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
-    finally:
-        if collecting:
-            gc.enable()
     return kernels, ""
 
 

@@ -156,14 +156,12 @@ class Joining:
         """The bodies with one closed part more."""
         narrower = self._tables[:, body.positions] & body.holds
         bad = body.holds & self._unwanted[body.positions]
-        alive = np.flatnonzero(narrower.any(axis=1))
-        if self._weaker is not None:
-            alive = alive[(bad & ~narrower[alive]).any(axis=1)]
+        lost = bad & ~narrower if self._weaker is not None else body.holds & ~narrower
+        alive = np.flatnonzero(narrower.any(axis=1) & (lost.any(axis=1) | bool(body.shape)))
+        if self._weaker is not None and len(alive):
             for excluded in self._excluded(base, added):
                 some = np.flatnonzero(excluded)
                 alive = alive[(self._tables[alive[:, None], some] & excluded[some]).any(axis=1)]
-        elif not body.shape:
-            alive = alive[(narrower[alive] != body.holds).any(axis=1)]
         self.evaluated += len(alive)
         for k in alive.tolist():
             if self._limits.budget.expired():
@@ -172,12 +170,12 @@ class Joining:
             if not self._limits.allow(body.used, other.used) or not body.families.isdisjoint(other.families):
                 continue
             if self._weaker is not None:
-                useless = (bad & ~narrower[k] & self._tables[w, body.positions] for w in self._weaker[k])
+                useless = (lost[k] & self._tables[w, body.positions] for w in self._weaker[k])
                 if not all(each.any() for each in useless):
                     continue
             some = np.flatnonzero(narrower[k])
             positions, holds = body.positions[some], narrower[k, some]
-            used = body.used + other.used
+            used = body.used.plus(other.used)
             if not self._unprofitable(positions, holds, used.cost):
                 yield _joined(body, other, positions, holds, used), base, (*added, k)
 
@@ -207,6 +205,8 @@ class Joining:
         for k, (table, weight) in enumerate(zip(tables, weights, strict=True)):
             less = (weights <= weight).all(axis=1) & (weights < weight).any(axis=1)
             others = np.flatnonzero(less)
+            if not len(others):
+                continue
             others = others[~(table & ~tables[others]).any(axis=1)]
             sizes = np.bitwise_count(tables[others]).sum(axis=1)
             for w in others[np.argsort(sizes, kind="stable")].tolist():

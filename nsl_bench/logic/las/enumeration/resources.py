@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from nsl_bench.core.budget import Budget
 
 
-@dataclass(frozen=True, slots=True)
-class Resources:
+class Resources(NamedTuple):
     """What a conjunction uses up.
 
     Attributes:
@@ -24,10 +22,7 @@ class Resources:
     variables: int = 0
     recall: tuple[int, ...] = ()
 
-    def __add__(self, other: Resources) -> Resources:
-        return self.plus(other, 0)
-
-    def plus(self, other: Resources, variables: int) -> Resources:
+    def plus(self, other: Resources, variables: int = 0) -> Resources:
         """Both together, with `variables` more variables."""
         return Resources(
             self.cost + other.cost,

@@ -72,8 +72,12 @@ class Search:
         self.evaluated = 0
         self.complete = False
         self._blocks: Sequence[BuildingBlock] = blocks.items
-        uses: dict[Resources, int] = {}
-        self._uses = [uses.setdefault(block.used, len(uses)) for block in blocks.items]
+        self._distinct_uses: dict[Resources, int] = {}
+        self._uses = [
+            self._distinct_uses.setdefault(block.used._replace(cost=0), len(self._distinct_uses))
+            for block in blocks.items
+        ]
+        self._fitting: dict[Resources, set[tuple[int, int]]] = {}
         self._literals = blocks.literals
         self._fixed = fixed
         self._limits = limits
@@ -148,16 +152,29 @@ class Search:
         if options is None:
             options = self._options[state.types] = self._all_options(state.types)
         useful = self._useful(state)
+        fitting = self._fitting_beside(state.used)
         present = set(state.placements)
         families = {self._blocks[index].family for index, _ in state.placements} - {None}
         placed = [
             (placement, new)
             for placement, new, joined in options
-            if placement not in present
+            if (self._uses[placement[0]], len(new)) in fitting
+            and placement not in present
             and placement[0] in useful
             and (joined or self._blocks[placement[0]].family in families)
         ]
         return itertools.chain(self._grow(state, placed), self._pairs(state))
+
+    def _fitting_beside(self, used: Resources) -> set[tuple[int, int]]:
+        """The numbers of what blocks use up, and of new variables, that are allowed beside `used`."""
+        key = used._replace(cost=0)
+        found = self._fitting.get(key)
+        if found is None:
+            counts = range(max((len(block.types) for block in self._blocks), default=0) + 1)
+            pairs = itertools.product(self._distinct_uses.items(), counts)
+            found = {(i, n) for (more, i), n in pairs if self._limits.allow(key, more, n)}
+            self._fitting[key] = found
+        return found
 
     def _pairs(self, state: Conjunction) -> Iterator[Conjunction]:
         """The extensions of `state` by two tests that say something together only."""
@@ -169,7 +186,7 @@ class Search:
             more = self._blocks[first].used
             if self._limits.allow(state.used, more):
                 placements = (*state.placements, (first, (0,)))
-                between = state._replace(placements=placements, used=state.used.plus(more, 0))
+                between = state._replace(placements=placements, used=state.used.plus(more))
                 yield from self._grow(between, [((other, (0,)), ()) for other in others])
 
     def _is_loose(self, state: Conjunction) -> bool:
@@ -276,13 +293,9 @@ class Search:
     def _extensions(
         self, state: Conjunction, placed: Sequence[tuple[Placement, tuple[str, ...]]]
     ) -> Iterator[Extension]:
-        fits: dict[tuple[int, int], bool] = {}
         for placement, new in placed:
-            uses = self._uses[placement[0]], len(new)
             more = self._blocks[placement[0]].used
-            if uses not in fits:
-                fits[uses] = self._limits.allow(state.used, more, len(new))
-            if not fits[uses]:
+            if not self._limits.allow(state.used, more, len(new)):
                 continue
             if self._limits.budget.expired():
                 return

@@ -175,7 +175,7 @@ def _check_penalty(example: WeightedExample, name: str) -> None:
         )
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class _Reader:
     """Collects the statements of one source."""
 

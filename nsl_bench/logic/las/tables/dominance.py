@@ -17,6 +17,8 @@ from nsl_bench.logic.las.tables.intervals import Interest
 _MOST_WORDS = 1 << 26
 """Words that are looked at to compare each two literals."""
 _SAMPLED_WORDS = 128
+_COMPARED_WORDS = 1 << 16
+"""Words of samples that are compared at a time."""
 
 
 def undominated(
@@ -65,15 +67,19 @@ def _best_of_kind(tables: Sequence[Bits], costs: Sequence[tuple[int, ...]], inte
     wanted, unwanted = interest.wanted, interest.unwanted
     good, bad = good[kept], bad[kept]
     left: list[int] = []
-    for k, i in enumerate(kept):
-        worse = (good[k] & ~good).any(axis=1) | (~bad[k] & bad).any(axis=1)
-        alike = (kept[j] for j in np.flatnonzero(~worse).tolist() if j != k)
-        others = (j for j in alike if covers(costs[j], costs[i]))
-        if not any(
-            not (tables[i] & ~tables[j] & wanted).any() and not (tables[j] & ~tables[i] & unwanted).any()
-            for j in others
-        ):
-            left.append(i)
+    step = max(1, _COMPARED_WORDS // good.size)
+    for start in range(0, len(kept), step):
+        part = slice(start, start + step)
+        worse = np.any(good[part, None] & ~good | ~bad[part, None] & bad, axis=2)
+        for i, flags in zip(kept[part], worse, strict=True):
+            alike = (kept[k] for k in np.flatnonzero(~flags).tolist() if kept[k] != i)
+            if not any(
+                covers(costs[j], costs[i])
+                and not (tables[i] & ~tables[j] & wanted).any()
+                and not (tables[j] & ~tables[i] & unwanted).any()
+                for j in alike
+            ):
+                left.append(i)
     return left
 
 

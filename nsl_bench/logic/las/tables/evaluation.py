@@ -113,7 +113,7 @@ def _dependent(program: GroundProgram, given: set[int]) -> frozenset[int]:
     return dependents(users, given)
 
 
-@dataclass
+@dataclass(eq=False, repr=False)
 class _State:
     """Evaluates groups of rules in order of dependency."""
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Container, Iterable, Iterator, Sequence
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar
 
@@ -373,7 +372,7 @@ class Vocabulary:
         if literal.signature in grounding.lookups:
             values, full = domains[0].values, self.columns.full
             keys = itertools.product(*allowed)
-            rows = test_rows(self, replace(mode, negated=False), values)[1]
+            rows = test_rows(self, mode._replace(negated=False), values)[1]
             entries = {
                 key: [([values[i]], full) for i in np.flatnonzero(row).tolist()]
                 for key, row in zip(keys, rows, strict=True)
