@@ -45,13 +45,7 @@ _BY_LENGTH = ("penalty(1, head).", "penalty(1, body(X)) :- in_body(X).")
 
 
 def diagnosed(task: LasTask, solution: Solution, budget: Budget) -> Solution:
-    """The solution with `Solution.why`: why nothing was found, or why examples are uncovered.
-
-    Args:
-        task: the task.
-        solution: its solution.
-        budget: when to stop; what is known by then is said.
-    """
+    """The solution with `Solution.why`: why nothing was found, or why examples are uncovered."""
     search = _Search(task, budget)
     by_id = {example.id: example for example in task.examples}
     hard = [example for example in task.examples if example.penalty is None]

@@ -223,9 +223,7 @@ class _Early:
     seconds, the two have as much each, so that neither makes the other take more than twice as long.
 
     Args:
-        task: the task.
         budget: when to stop; covering is its work `aside`.
-        tell: is told what begins, and each better answer.
     """
 
     def __init__(self, task: LasTask, budget: Budget, tell: Tell) -> None:
@@ -353,11 +351,9 @@ def _by_clingo(task: LasTask, way: _Way, before: str, early: _Early, tell: Tell)
     """The answer of tier C, or of tier D where that gives up.
 
     Args:
-        task: the task.
         way: how to search; the first tier is ``"C"`` or ``"D"``.
         before: why the tiers before do not apply.
         early: has the incumbent.
-        tell: is told what begins, and each better answer.
     """
     from nsl_bench.logic.las.clingo_tiers.conflict_driven import search_by_conflicts
     from nsl_bench.logic.las.clingo_tiers.one_shot import search_at_once

@@ -55,14 +55,8 @@ def solve_by_tables(task: LasTask, budget: Budget, tell: Tell = lambda answer: N
     """The hypothesis of least score, by tables.
 
     Args:
-        task: the task.
         budget: when to stop; the best so far is the answer then.
         tell: is handed a first answer, as a function that works it out.
-
-    Raises:
-        Undecided: the task is not one for tables, or they do not fit into time or memory.
-        Unproven: another tier may know of a better answer than what was found.
-        UserError: background or contexts cannot be grounded.
     """
     bias = unconstrained(task.bias)
     if bias is None or not _has_own_variables(task.bias):
@@ -76,13 +70,7 @@ def solve_by_tables(task: LasTask, budget: Budget, tell: Tell = lambda answer: N
 
 
 def _relaxed(task: LasTask, bias: LanguageBias, budget: Budget, tell: Tell) -> Solution:
-    """The best answer by first heeding no constraints, then, if that breaks one, all.
-
-    Args:
-        task: the task.
-        bias: its bias without constraints.
-        budget, tell: see `solve_by_tables`.
-    """
+    """The best answer by first heeding no constraints, then, if that breaks one, all."""
     relaxed = replace(task, bias=bias)
     search = _TabularSearch(relaxed, budget.before(_RELAXED_SHARE), tell, task.bias)
     found = search.solve()
@@ -171,9 +159,6 @@ class _TabularSearch:
     """The search of one task: tables, enumeration, choice of rules.
 
     Args:
-        task: the task.
-        budget: when to stop.
-        tell: see `solve_by_tables`.
         strict: a bias that forbids rules which the task's allows, and else prices them alike: no rule that
             it forbids is chosen, and an answer is proven if none of the task's whole space is better.
 

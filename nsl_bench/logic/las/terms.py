@@ -26,7 +26,6 @@ def patterns(types: Sequence[str], most: int | None = None) -> list[Pattern]:
     """Ways to give places variables; places that share a variable share a type.
 
     Args:
-        types: of the places.
         most: the most variables; None: any number.
     """
     found: list[Pattern] = [()]
@@ -45,7 +44,6 @@ def term_text(term: ModeTerm, variables: Iterator[str], constants: Iterator[str]
     """The term with placeholders filled from left to right.
 
     Args:
-        term: a term of a mode declaration.
         variables: names for the places of ``var(type)``.
         constants: values for the places of ``const(type)``.
     """
@@ -83,8 +81,6 @@ def match_term(term: ModeTerm, symbol: Symbol, variables: list[Symbol], constant
     """Whether `symbol` is an instance of `term`; appends what its placeholders stand for.
 
     Args:
-        term: a term of a mode declaration.
-        symbol: a ground term.
         variables: gets what stands at each ``var(type)``.
         constants: gets what stands at each ``const(type)``.
     """

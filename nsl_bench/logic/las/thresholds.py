@@ -63,7 +63,6 @@ def price_text(variable: str, operator: str, value: int) -> str:
     """A bound as `#bias` sees it; ``V > 5`` is ``V >= 6``.
 
     Args:
-        variable: its variable.
         operator: ``">="``, ``"<="``, ``">"`` or ``"<"``.
         value: what the variable is compared with.
     """

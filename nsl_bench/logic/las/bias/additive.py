@@ -45,15 +45,11 @@ def additive_costs(
     different variables: a literal that may hold a variable twice is listed in that form too.
 
     Args:
-        bias: its ``penalties`` are looked into.
         heads: all heads that rules may have (`all_heads`), as text, e.g. ``"move(V1,V2)"``.
         literals: all body literals that rules may hold, as text, e.g. ``"not row(V1,V2)"``.
 
     Returns:
         None where it is not proven that the bias prices rules that way.
-
-    Raises:
-        UserError: `#bias` is refused, or a penalty is no natural number.
     """
     program = bias_program(bias)
     uniform = program.uniform

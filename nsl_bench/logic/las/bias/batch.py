@@ -208,11 +208,7 @@ class GroundBias:
         return source
 
     def weights(self) -> tuple[int, Weights] | None:
-        """What every rule costs, and what each choice adds to it; None if costs are no such sums.
-
-        Raises:
-            UserError: a penalty is no natural number.
-        """
+        """What every rule costs, and what each choice adds to it; None if costs are no such sums."""
         source = self._sources
         if source is None:
             return None
@@ -233,9 +229,6 @@ class GroundBias:
 
         Args:
             held: bool [choices, rules]: which of the choices each rule holds.
-
-        Raises:
-            UserError: a penalty of one of them is no natural number, or it has several ``invert(number)``.
         """
         n = held.shape[1]
         values = _Values(n)
@@ -326,13 +319,7 @@ class Pricing:
     """The costs of rules with one of some heads and any of some body literals.
 
     Args:
-        bias: its ``penalties`` are evaluated.
-        heads: atoms as text.
         literals: body literals as text, e.g. ``"not row(V1,V2)"``.
-
-    Raises:
-        Undecided: there is no way to price all those rules at once.
-        UserError: `#bias` is refused.
     """
 
     def __init__(self, bias: LanguageBias, heads: Sequence[str], literals: Sequence[str]) -> None:
@@ -356,7 +343,6 @@ class Pricing:
         """int64 [rules]: what rules with one head (its index) cost, or `FORBIDDEN`.
 
         Args:
-            head: index into the heads.
             bodies: bool [literals, rules]: what each rule's body holds.
         """
         held = np.zeros((len(self._row), bodies.shape[1]), np.bool_)

@@ -39,12 +39,7 @@ def _program(bias: LanguageBias) -> Program:
 def marks(
     bias: LanguageBias, rules: Iterable[RuleParts], budget: Budget | None = None
 ) -> list[frozenset[str]]:
-    """What ``intermediate/1`` holds of each rule, as text.
-
-    Raises:
-        Expired: the budget is used up.
-        UserError: it depends on the names of variables.
-    """
+    """What ``intermediate/1`` holds of each rule, as text."""
     nodes = tuple(bias_program(bias).program.nodes)
     found = []
     for head, body in rules:

@@ -27,11 +27,7 @@ _AGGREGATES = (ast.ASTType.Aggregate, ast.ASTType.BodyAggregate)
 
 
 def parse_rules(text: str, what: str = "the hypothesis") -> tuple[str, ...]:
-    """The rules of a program, one text each, as clingo prints them.
-
-    Raises:
-        UserError: a syntax error, or a statement that is not a rule (`#script`, `#include`, ...).
-    """
+    """The rules of a program, one text each, as clingo prints them."""
     program = parse(text, what, safe=False)
     for node in program.constants:
         raise UserError(f"{what}: '{node}' is not a rule.")
@@ -42,11 +38,7 @@ def parse_rules(text: str, what: str = "the hypothesis") -> tuple[str, ...]:
 
 
 def rules_in(texts: Sequence[str], what: str = "the hypothesis") -> tuple[str, ...]:
-    """The rules that texts hold together, one each, however many stand in one text.
-
-    Raises:
-        UserError: they do not parse, or hold what is neither rule nor constant.
-    """
+    """The rules that texts hold together, one each, however many stand in one text."""
     return tuple(rule.text for rule in parse("\n".join(texts), what, safe=False).rules)
 
 

@@ -136,12 +136,7 @@ def without(program: Program, signatures: frozenset[Signature]) -> Program:
 
 
 def ordered(operator: str, left: Sequence[Symbol], right: Sequence[Symbol]) -> _Flags:
-    """bool [left, right]: whether a comparison of two values holds, in clingo's order of terms.
-
-    Args:
-        operator: ``"="``, ``"!="``, ``"<"``, ``"<="``, ``">"`` or ``">="``.
-        left, right: the values.
-    """
+    """bool [left, right]: whether a comparison of two values holds, in clingo's order of terms."""
     ranks = _ranks([*left, *right])
     return _OPERATORS[operator](_keys(left, ranks)[:, None], _keys(right, ranks)[None, :])
 
@@ -155,8 +150,6 @@ def compared(
     """bool [values...]: whether an atom of one of the `lookups` holds.
 
     Args:
-        program: what derives it.
-        signature: its predicate.
         places: the values at each place.
         members: says of what a unary predicate holds.
     """

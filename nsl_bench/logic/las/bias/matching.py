@@ -55,8 +55,6 @@ def readings(bias: LanguageBias, known: Domains, rule: Rule, *, exact: bool) -> 
     """The readings of a rule, those that count fewer literals first; none if the modes do not allow it.
 
     Args:
-        bias: the mode declarations.
-        known: the task's types.
         exact: it is written as the hypothesis space holds it; else guards and inequalities may be missing.
     """
     if rule.is_open:

@@ -221,11 +221,7 @@ def is_plain(literal: str) -> bool:
 
 @lru_cache(maxsize=16)
 def bias_program(bias: LanguageBias) -> BiasProgram:
-    """The program of a language bias, looked at once.
-
-    Raises:
-        UserError: it is no program, has a choice, or a number or an interval in it is too large.
-    """
+    """The program of a language bias, looked at once."""
     for number in _NUMBER.findall(code_of("\n".join(bias.penalties or ()))):
         if _is_too_large(number):
             raise UserError(f"A number in #bias must be at most {LARGEST}; got {number[:40]}.")

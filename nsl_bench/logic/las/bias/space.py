@@ -113,11 +113,6 @@ def listed_space(
     """Yield the rules of `hypothesis_space` as they become known, each once, with the horizon so far.
 
     Where a later rule may equal an earlier one and cost less, all rules come at the end.
-
-    Args:
-        task: the task.
-        max_rules: number of rules at which the space is cut.
-        budget: the space is cut when it expires; None: never.
     """
     early = is_monotone(task.bias) and not task.bias.given
     listed: set[SpaceRule] = set()
@@ -136,8 +131,6 @@ def growing_space(
     """Yield the space after each level, up to the one that `hypothesis_space` gives.
 
     Args:
-        max_rules: number of rules at which the space is cut.
-        budget: when to stop; None for no limit.
         useful: leave out constraints where no example is negative: they only take answer sets away.
     """
     budget = budget or Budget()

@@ -41,8 +41,6 @@ class Bodies:
     """Enumerates bodies for one task.
 
     Args:
-        vocabulary: domains and literals.
-        budget: time and memory.
         share: of the time that is left, which making the bodies may take.
 
     Attributes:
@@ -53,9 +51,6 @@ class Bodies:
         evaluated: how many tables were computed.
         complete: nothing was left out for lack of time.
         failure: why tables are computed by numpy where compiled kernels were meant to, if so.
-
-    Raises:
-        Undecided: literals cannot be made into tables, or not within memory.
     """
 
     def __init__(self, vocabulary: Vocabulary, budget: Budget, share: float = 1.0) -> None:
@@ -88,11 +83,6 @@ class Bodies:
 
         Args:
             head_types: types of the head's variables, in order of their first occurrence.
-            relevance: where it matters whether a body holds.
-            unprofitable: what cannot pay.
-
-        Raises:
-            Undecided: there are too many.
         """
         limits, vocabulary = self.limits, self.vocabulary
         grounded, blocks = self._blocks(head_types)
@@ -138,11 +128,7 @@ class Bodies:
         """The literals as bodies of their own, where a rule's variables are the head's alone.
 
         Args:
-            head_types: types of the head's variables.
             relevance: cells that a rule should fill, and cells that it should not.
-
-        Raises:
-            Undecided: bodies may have other variables.
         """
         guarded = all(self.vocabulary.domain(kind).guarded for kind in head_types)
         with_variables = [block for block in self._singles if block.types]
@@ -197,8 +183,6 @@ class Bodies:
         """Each block on each choice of the head's variables, where none links these with others.
 
         Args:
-            head_types: their types.
-            blocks: the blocks.
             mirrored: also where exchanging the variables of a symmetric block changes the text alone.
         """
         sizes = tuple(self.vocabulary.domain(kind).size for kind in head_types)
@@ -260,7 +244,6 @@ def _leaf_types(literals: Sequence[BodyLiteral], kept: frozenset[str]) -> frozen
     """Types whose variables can be projected out first: an independent set of the types that meet.
 
     Args:
-        literals: all body literals.
         kept: types that must stay, e.g. those of head variables.
     """
     meets: dict[str, set[str]] = {}
@@ -285,17 +268,7 @@ def _stars(
     limits: Limits,
     account: Callable[[Search], None],
 ) -> list[BuildingBlock]:
-    """The distinct stars of one variable of type `leaf`, projected onto its neighbours.
-
-    Args:
-        leaf: a leaf type.
-        around: the literals that hold a variable of it.
-        maker: makes the stars.
-        account: is told of the finished search.
-
-    Raises:
-        Undecided: there are too many, or their tables take too much memory.
-    """
+    """The distinct stars of one variable of type `leaf`, projected onto its neighbours."""
     # stars are part of bodies that may gain anything
     search = Search(vocabulary, around, (leaf,), limits, lambda holds, cost: False, through_first=True)
     found = []

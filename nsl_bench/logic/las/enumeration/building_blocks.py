@@ -137,7 +137,6 @@ class BlockMaker(NamedTuple):
         """One block for each literal and each way in which its places may share variables.
 
         Args:
-            most_variables: the most variables of a rule.
             without_replacement: literals of one predicate and sign must differ as ground atoms.
         """
         places = limited_modes(self.literals)
@@ -193,9 +192,7 @@ def placed_view(table: Bits, variables: tuple[int, ...], n: int) -> Bits:
     """A block's table with an axis for each of `n` variables, of extent 1 where it has none.
 
     Args:
-        table: uint64 [sizes..., words].
         variables: the variable at each of its places, all different.
-        n: how many variables there are.
     """
     order = sorted(range(len(variables)), key=lambda place: variables[place])
     transposed = table.transpose(*order, len(variables))
@@ -244,7 +241,6 @@ class Relevance:
 
         Args:
             parent: uint64, of the shape of `cells`: where the parent holds.
-            child: the same of the child.
         """
         return not ((parent ^ child) & self.unwanted).any()
 

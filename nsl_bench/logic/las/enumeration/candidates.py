@@ -53,13 +53,7 @@ def candidates(
     """One candidate, the cheapest, for each set of cells that some rule fills and that may pay.
 
     Args:
-        bodies: makes the bodies for a head's variables.
-        forms: the heads.
-        cells: the cells that targets ask about.
         strict: a bias that forbids some of the rules; the bodies have the shapes that it tells apart.
-
-    Raises:
-        Undecided: see `Bodies.bodies`.
     """
     by_types: dict[tuple[str, ...], list[HeadForm]] = {}
     for form in forms:
@@ -102,12 +96,7 @@ def candidates(
 
 
 def given_candidates(given: Sequence[WeightedRule], cells: Cells) -> list[Candidate]:
-    """Rules given whole: each fills one row of its own, in every column.
-
-    Args:
-        given: the rules that the language bias gives whole.
-        cells: the cells that targets ask about.
-    """
+    """Rules given whole: each fills one row of its own, in every column."""
     found = []
     words = np.arange(cells.wanted.shape[-1])
     full = pack(np.ones(cells.n, np.bool_))

@@ -23,7 +23,6 @@ class Renamings:
     """Renamings of the variables of conjunctions.
 
     Args:
-        blocks: what conjunctions are made of.
         n_fixed: how many variables, the first ones, keep their numbers.
     """
 
@@ -37,9 +36,6 @@ class Renamings:
 
         Where these are very many, only orders that differ among variables of equal use, and one if these
         are too many as well: equal conjunctions may then be taken for different ones.
-
-        Args:
-            placements: where the literals have which variables.
         """
         found = self._known.get(types)
         if found is None:
@@ -81,7 +77,6 @@ class Renamings:
         """Sorted types, the least renaming of the placements, and the order that gives it.
 
         Args:
-            placements: where the literals have which variables.
             orders: the orders of variables to try, from `orders`.
         """
         best: tuple[Placement, ...] | None = None

@@ -27,8 +27,6 @@ class Cells:
 
     Args:
         problems: conditions of examples.
-        words: of a packed row of columns.
-        n: number of columns.
 
     Attributes:
         row: program atom to row; rows of atoms that stand for rules given whole come last.

@@ -145,7 +145,6 @@ class CompiledTables(Tables):
         """Runs the kernel; returns the digests.
 
         Args:
-            join: the conjunction.
             projection: uint64 [rows, words]: zeros; where it holds.
             shared: each value of the first variable has rows of its own in `projection`.
         """

@@ -73,12 +73,7 @@ class Body(NamedTuple):
 
 
 def distinct(bodies: Sequence[Body], limits: Limits) -> list[Body]:
-    """Without bodies that another one equals at no higher cost.
-
-    Args:
-        bodies: the bodies.
-        limits: the bounds of the language bias, by which costs are compared.
-    """
+    """Without bodies that another one equals at no higher cost."""
     fronts = Fronts()
     cheapest_first = sorted(bodies, key=lambda b: (b.used.cost, b.used.literals))
     return [body for body in cheapest_first if fronts.admits(body.name, body.weight(limits))]
@@ -88,9 +83,6 @@ class Joining:
     """Joins attached and closed parts to bodies, the cheapest first.
 
     Args:
-        closed: closed parts.
-        relevance: where it matters whether a body holds.
-        unprofitable: what cannot pay.
         redundancy: a body of which every unwanted case would be excluded without one of its parts, or with a
             weaker one, is no better than that; not so where literals are grounded without replacement.
 
@@ -123,11 +115,7 @@ class Joining:
         self._fronts = Fronts()
 
     def run(self, attached: Sequence[Body]) -> list[Body]:
-        """Each distinct body of one attached part and closed parts; fewer where the budget expires.
-
-        Raises:
-            Undecided: there are too many.
-        """
+        """Each distinct body of one attached part and closed parts; fewer where the budget expires."""
         queue: list[tuple[int, int, int, tuple[object, ...], Body, Body, _Added]] = []
         counter = itertools.count()
         found: list[Body] = []

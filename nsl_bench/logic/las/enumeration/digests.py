@@ -50,7 +50,6 @@ def strides(sizes: Sequence[int], orders: Sequence[Order]) -> npt.NDArray[np.int
     """int64 [orders, variables]: what a step along each variable adds to a row's position, in each order.
 
     Args:
-        sizes: of the variables.
         orders: orders of them; positions are row-major in each.
     """
     found = np.zeros((len(orders), len(sizes)), np.int64)

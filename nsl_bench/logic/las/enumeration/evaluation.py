@@ -58,9 +58,7 @@ class Tables:
     """Tables of conjunctions.
 
     Args:
-        blocks: what conjunctions are made of.
         fixed: types of the variables that are kept in projections, the first ones of each conjunction.
-        limits: bounds of conjunctions.
         relevance: where they matter; None: everywhere.
     """
 
@@ -135,11 +133,7 @@ class Tables:
         return [table & self._view((index, (0,)), len(types)) for index in tests]
 
     def without_first(self, types: tuple[str, ...], placements: Sequence[Placement]) -> Bits:
-        """uint64 [sizes[1:]..., words]: where some value of the first variable makes the blocks hold.
-
-        Raises:
-            Undecided: the table takes too much memory.
-        """
+        """uint64 [sizes[1:]..., words]: where some value of the first variable makes the blocks hold."""
         self._limits.budget.take(self.volume(types[1:]), "tables of stars")
         tables = (self._table(types, placements, words) for words in self._chunks(types))
         return np.concatenate([np.bitwise_or.reduce(table, axis=0) for table in tables], axis=-1)

@@ -45,16 +45,7 @@ _Form = tuple[tuple[str, ...], tuple[int, ...]]
 
 
 def head_forms(vocabulary: Vocabulary, cells: Cells) -> list[HeadForm]:
-    """The heads that can fill a cell of interest, with costs.
-
-    Args:
-        vocabulary: the literals that the mode declarations allow.
-        cells: the cells that targets ask about.
-
-    Raises:
-        Undecided: their instances are too many to be held.
-        UserError: a constant's type has no constant.
-    """
+    """The heads that can fill a cell of interest, with costs."""
     found: list[HeadForm] = []
     most = vocabulary.bias.max_variables
     for head in vocabulary.bias.heads:

@@ -110,7 +110,6 @@ def join_tables(join: Join, low: int, high: int, projection: Bits, digests: Bits
     """Goes through the rows of a conjunction's table where the first variable is from `low` to `high`.
 
     Args:
-        join: the conjunction, of one variable at least.
         low, high: values of the first variable.
         projection: uint64 [rows, words]: where the rows' OR goes.
         digests: uint64 [orders, LANES]: what the rows' hashes are added to.

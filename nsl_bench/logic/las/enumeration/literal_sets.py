@@ -102,11 +102,7 @@ def _cases(tables: Bits, wanted: Bits, budget: Budget) -> set[Literals]:
 
 
 def _subsets(cases: Iterable[Literals], limit: int | None, budget: Budget) -> list[Literals]:
-    """All subsets of the cases with at most `limit` literals, each once, shorter ones first.
-
-    Raises:
-        Undecided: there are too many.
-    """
+    """All subsets of the cases with at most `limit` literals, each once, shorter ones first."""
     found: set[Literals] = set()
     for case in cases:
         for size in range(min(len(case), len(case) if limit is None else limit) + 1):

@@ -51,8 +51,6 @@ class Limits(NamedTuple):
         """Whether `used`, `more` and `variables` more variables together keep to the bounds.
 
         Args:
-            used: what a conjunction uses.
-            more: what would be added to it.
             variables: number of variables besides those of both.
         """
         return (

@@ -38,8 +38,6 @@ def rule_text(rule: Rule, literals: Sequence[BodyLiteral], vocabulary: Vocabular
 
     Args:
         rule: a head and placed body literals, or a rule given whole.
-        literals: the body literals by their numbers.
-        vocabulary: the task's types and guards.
     """
     if rule.given or rule.head is None:
         return rule.given

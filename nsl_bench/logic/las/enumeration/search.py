@@ -44,7 +44,6 @@ class Search:
     """Enumerates conjunctions that grow from some fixed variables, or from nothing.
 
     Args:
-        blocks: what conjunctions are made of.
         fixed: types of variables that are kept apart, e.g. those of a head.
         unprofitable: says of a projection and a cost that no rule that contains them can pay.
         relevance: where projections matter; None: everywhere.
@@ -103,11 +102,7 @@ class Search:
         self._fronts = Fronts()
 
     def run(self) -> list[Conjunction]:
-        """All distinct conjunctions that may pay, cheapest first; fewer where the budget expires.
-
-        Raises:
-            Undecided: there are too many.
-        """
+        """All distinct conjunctions that may pay, cheapest first; fewer where the budget expires."""
         found: list[Conjunction] = []
         queue: list[tuple[int, int, int, Conjunction]] = []
         counter = itertools.count()

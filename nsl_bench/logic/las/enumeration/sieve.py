@@ -21,7 +21,6 @@ class Sieve:
     """The tests of one leaf type.
 
     Args:
-        blocks: all blocks of a search.
         tests: the indices of the tests among them.
         settled: the leaf's values.
         sighted: constraints may ask for more literals.

@@ -34,7 +34,6 @@ class Distinctness:
 
         Args:
             one, other: literals and the variables at their places.
-            types: of all variables.
         """
         pairs = _pairs(self._literals, one, other)
         if pairs is None:

@@ -51,12 +51,7 @@ def find_counterexample(
     Args:
         control: has grounded a program whose answer sets are inputs on which two hypotheses differ. It shows
             ``says(side, atom)`` and has ``holds(...)`` for the bodies that hold, by the names of `names`.
-        inputs: the predicates of inputs.
         names: the comparison's own names.
-        budget: when to give up.
-
-    Raises:
-        UserError: time ran out before a decision.
     """
     solving = control.configuration.solve
     solving.solve_limit = _FIRST_CONFLICTS  # type: ignore[union-attr]

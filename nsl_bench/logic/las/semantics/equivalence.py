@@ -76,11 +76,7 @@ class Compared:
 
 
 def compared(text: str) -> Compared:
-    """What `text` names.
-
-    Raises:
-        UserError: it is neither a ground atom nor ``name/arity``.
-    """
+    """What `text` names."""
     check_text(text, "a compared atom")
     name, slash, arity = (part.strip() for part in text.partition("/"))
     if slash and arity.isdecimal() and int(arity) < 100:
@@ -152,7 +148,6 @@ class Equivalence:
     """The inputs by which hypotheses are compared.
 
     Args:
-        background: background knowledge.
         inputs: a choice program whose answer sets are the possible inputs.
         names: names that occur in no program and no atom of the comparison.
     """
@@ -173,15 +168,8 @@ class Equivalence:
         """An input on which the hypotheses differ; None if there is none.
 
         Args:
-            first: rules with full stops.
-            second: rules with full stops.
             atoms: what is compared: ground atoms, or predicates as ``"name/arity"``.
-            time_limit: seconds.
             known: atoms and predicates that may be compared even if nothing derives them; None: any.
-
-        Raises:
-            UserError: a program does not parse or is not stratified, no input is possible, something compared
-                cannot be derived, or time ran out.
         """
         budget = Budget.of(time_limit, None)
         wanted = [compared(text) for text in atoms]
@@ -305,11 +293,7 @@ class Equivalence:
 
 
 def _hypothesis(texts: Sequence[str], what: str) -> Program:
-    """A hypothesis, which holds rules only.
-
-    Raises:
-        UserError: it does not parse, is unsafe, or holds something else.
-    """
+    """A hypothesis, which holds rules only."""
     program = union(parse(text, what) for text in texts)
     if program.constants:
         raise UserError(f"Hypotheses to compare must contain only rules; got '{program.constants[0]}'.")

@@ -35,7 +35,6 @@ def branch_and_bound(
 
     Args:
         limit: only lower scores are of interest.
-        budget: when to stop; None: never.
         work: elementary steps allowed; counted, so that the outcome does not depend on the machine. None: as
             many as are worth trying where other methods may follow.
     """
@@ -90,11 +89,9 @@ class _Search:
         """Looks at all sets that add some of `offers` to `chosen`.
 
         Args:
-            chosen: rules in the set.
             offers: intp [m]: rules that may be added.
             supported: bool [k + 1]: needs that are supported; the last stands for padding.
             violated: bool [t]: targets that are violated.
-            cost: of the chosen rules.
         """
         met = supported[self.padded].all(axis=1)
         covered = met & ~violated

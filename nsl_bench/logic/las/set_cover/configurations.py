@@ -69,9 +69,7 @@ def configurations(instance: Instance, most: int, budget: Budget | None = None) 
     """Blocks and their configurations.
 
     Args:
-        instance: what to choose in; its weights are int64.
         most: needs join into larger blocks as long as there are no more configurations than this.
-        budget: when to stop joining; None: never.
     """
     n_rules = len(instance.rules)
     joiner = _Joiner(instance.supports, most)

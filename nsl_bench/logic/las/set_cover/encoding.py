@@ -45,7 +45,6 @@ class MaxSat:
         """The true variables of the best model (None: there is none, or none yet), and what it violates.
 
         Args:
-            budget: when to stop; None: never.
             conflicts: of the solver, after which to stop; None: never.
         """
         formula = WCNF()
@@ -68,8 +67,6 @@ def solve_by_maxsat(
     """The choice of least score.
 
     Args:
-        known: a choice so far (indices of candidates), which comes back if nothing is better.
-        budget: when to stop; None: never.
         conflicts: of the solver, after which to stop; None: never.
     """
     problem, chosen = encoded(instance.capped(known.score))

@@ -18,11 +18,7 @@ _EXCHANGES = 48
 
 
 def greedy(instance: Instance, budget: Budget | None = None) -> tuple[tuple[int, ...], int]:
-    """A good choice (indices into `rules`), and its score.
-
-    Args:
-        budget: when to stop improving; None for no limit.
-    """
+    """A good choice (indices into `rules`), and its score."""
     return min((_greedy(instance, caution, budget) for caution in (0, 1)), key=lambda found: found[1])
 
 

@@ -131,12 +131,7 @@ class Instance:
         )
 
     def part(self, rules: Indices, targets: Indices) -> Instance:
-        """The instance with these rules and targets (their indices) alone, at no constant.
-
-        Args:
-            rules: int [m], the rules to keep.
-            targets: int [k], the targets to keep.
-        """
+        """The instance with these rules and targets (their indices) alone, at no constant."""
         used, needs = self._needs_of(targets)
         return Instance(
             rules=self.rules[rules],

@@ -30,13 +30,7 @@ _RISE = 0.3
 
 
 def search(instance: Instance, known: Choice, budget: Budget | None = None) -> Choice:
-    """The choice of least score; on a deadline, the best one so far, with a bound.
-
-    Args:
-        instance: what to choose in; it is searchable.
-        known: a choice so far (indices of candidates), and a bound.
-        budget: when to stop; None: never.
-    """
+    """The choice of least score; on a deadline, the best one so far, with a bound."""
     found = _Search(instance.capped(known.score), known, budget)
     proven = found.run()
     bound = found.score if proven else max(known.bound, min(found.lowest(), found.score))

@@ -46,10 +46,6 @@ class CoverProblem:
         """Reads the conditions.
 
         Args:
-            candidates: rules, with their costs.
-            targets: examples.
-            cells: what the candidates derive.
-            budget: of memory.
             beside: the most that is paid beside this choice.
         """
         costs = [candidate.rule.cost for candidate in candidates]
@@ -91,8 +87,6 @@ class CoverProblem:
 
         Args:
             below: only lower scores are of interest; None: any.
-            budget: when to stop; None: never.
-            statistics: counts and seconds are added to it.
         """
         counts = statistics if statistics is not None else {}
         start = time.perf_counter()
@@ -139,7 +133,6 @@ class _Merger:
 
         Args:
             matrix: bool [rows, r]: which rules derive each row; the rows are distinct.
-            costs: integers [r].
             constant: penalties that no choice avoids.
         """
         self.matrix, self.costs, self.constant = matrix, costs, constant

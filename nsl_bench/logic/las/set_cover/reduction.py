@@ -45,7 +45,6 @@ def dominated(instance: Instance, considered: Flags) -> Flags:
     that dominate each other, one is kept.
 
     Args:
-        instance: the optimisation problem, with r rules.
         considered: bool [r], the rules that are still in use.
     """
     n = len(instance.rules)

@@ -131,7 +131,6 @@ class Relaxation:
 
         Args:
             kept: bool [s]: the configurations.
-            paid: further charges that are paid.
             own: int64 [s]: what the configurations pay of their own now.
             constant: what is paid in any case now.
         """
@@ -168,7 +167,6 @@ class Relaxation:
             steps: of regret matching.
             goal: a bound that is enough.
             regrets: where to go on: those of an instance of which this one is a part.
-            budget: when to stop; None: never.
         """
         of_charges, of_configurations = self._start(regrets)
         shares = self._shares(of_charges)

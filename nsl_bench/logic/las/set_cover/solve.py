@@ -25,10 +25,6 @@ def solve(instance: Instance, budget: Budget | None = None) -> Choice:
     """The choice of least score; `rules` are candidates' indices.
 
     On a deadline, the best choice so far, with a bound.
-
-    Args:
-        instance: the optimisation problem.
-        budget: when to stop; None for no limit.
     """
     known = _chosen(instance, (), instance.score(()))
     instance = prune(instance, known.score)

@@ -27,9 +27,6 @@ def unsatisfiable_core(
 
     Args:
         targets: their conditions are `Demands` or False; together they cannot be covered.
-        candidates: the rules.
-        cells: what the candidates fill.
-        budget: when to be content with a set that is larger.
 
     Returns:
         None if time ran out before there was any.

@@ -84,11 +84,7 @@ def untold(bodies: Sequence[ModeBody], *, limited: bool, negative: bool) -> str:
 
 
 def in_own_words(program: asp.Program) -> asp.Program:
-    """ILASP's program in FastLAS's words.
-
-    Raises:
-        UserError: it builds rules in place of forbidding some, or has a word that is not known.
-    """
+    """ILASP's program in FastLAS's words."""
     for rule in program.rules:
         for name, arity in sorted(rule.derives):
             if name in _SWITCHES and (name, arity) not in _PRICES:
@@ -134,11 +130,6 @@ def unheard(
     Args:
         program: the program of ``#bias`` in FastLAS's words.
         final: that of ``#final_bias``.
-        dialect: whose words the user has.
-        heads, bodies: the mode declarations.
-
-    Raises:
-        UserError: it is in ILASP's dialect and asks for what nothing derives: it may be a word of ILASP's.
     """
     placed = {
         "in_head": {mode.atom.signature for mode in heads},

@@ -34,11 +34,7 @@ _RANGE = re.compile(r"(-?\d{1,9})\s*\.\.\s*(-?\d{1,9})")
 
 
 def parse_mode_head(source: Source, text: str, offset: int) -> ModeHead:
-    """The ``#modeh`` statement `text`, which begins at `offset` of a source.
-
-    Raises:
-        UserError: it has another form.
-    """
+    """The ``#modeh`` statement `text`, which begins at `offset` of a source."""
     recall, literal, at, options = _arguments(source, text, offset, "#modeh(recall, atom, (options))")
     for option in options:
         if option != "positive":
@@ -56,11 +52,7 @@ def parse_mode_head(source: Source, text: str, offset: int) -> ModeHead:
 
 
 def parse_mode_body(source: Source, text: str, offset: int) -> ModeBody:
-    """The ``#modeb`` statement `text`, which begins at `offset` of a source.
-
-    Raises:
-        UserError: it has another form.
-    """
+    """The ``#modeb`` statement `text`, which begins at `offset` of a source."""
     recall, literal, at, options = _arguments(source, text, offset, "#modeb(recall, literal, (options))")
     for option in options:
         if option not in _OPTIONS:

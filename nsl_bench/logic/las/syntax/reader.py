@@ -106,11 +106,7 @@ class TaskText(NamedTuple):
 
 
 def read_task(path: Path, dialect: Dialect | None = None, constraints: bool = True) -> TaskText:
-    """The task in the file at `path`; see `LasTask.read`.
-
-    Raises:
-        UserError: the file does not exist, or has a syntax error.
-    """
+    """The task in the file at `path`; see `LasTask.read`."""
     text = read_text(path)
     try:
         return parse_task(text, path.name, dialect, constraints)
@@ -132,11 +128,7 @@ def _is_table(text: str) -> bool:
 
 
 def parse_task(text: str, name: str, dialect: Dialect | None = None, constraints: bool = True) -> TaskText:
-    """The task that `text` states; see `LasTask.parse`.
-
-    Raises:
-        UserError: a syntax error; the message has the line.
-    """
+    """The task that `text` states; see `LasTask.parse`."""
     task = _Reader(Source(text, name), dialect, constraints).task()
     return task._replace(stated=(text, dialect, constraints))
 
@@ -150,9 +142,6 @@ def build_task(
         background: background knowledge in ASP.
         language_bias: mode declarations and other statements of the bias.
         name: what messages call the task.
-
-    Raises:
-        UserError: a syntax error in one of the texts.
     """
     task = _Reader(Source(f"{background}\n{language_bias}", name), silent="fastlas").task()
     contexts = {text: None for example in examples for text in example.context}

@@ -67,7 +67,6 @@ class Source:
 
         Args:
             offset: place in the text, in characters; the message gets its line.
-            message: what is wrong there.
         """
         line, column = self.place(offset)
         return UserError(f"{self.name}, line {line}, column {column}: {message}")
@@ -76,9 +75,7 @@ class Source:
         """A natural number; many digits are refused before they are read.
 
         Args:
-            digits: its text.
             what: what it is, as the error begins.
-            offset: where it stands.
             most: the greatest that is allowed.
         """
         if digits.startswith("-") or len(digits.lstrip("0")) > len(str(most)) or int(digits) > most:
@@ -87,11 +84,7 @@ class Source:
         return int(digits)
 
     def statements(self) -> Iterator[Statement]:
-        """All statements, from first to last.
-
-        Raises:
-            UserError: a bracket or quote is not closed, or the last full stop is missing.
-        """
+        """All statements, from first to last."""
         text, position, end = self.text, 0, len(self.text)
         unclosed = max(text.rfind("*%"), 0)
         if text.count("%*", unclosed) > _MOST_UNCLOSED:  # each would be followed to the end of the text
@@ -161,10 +154,6 @@ def split_arguments(text: str, separator: str = ",") -> list[tuple[str, int]]:
     """The parts of `text` between separators outside of brackets and strings, with their offsets.
 
     Parts are stripped; an empty or blank `text` has none.
-
-    Args:
-        text: e.g. the arguments of an atom.
-        separator: one character.
 
     Returns:
         Each part with the offset in `text` at which it begins.

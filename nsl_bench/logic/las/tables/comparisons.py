@@ -150,12 +150,7 @@ def _tests(vocabulary: Vocabulary, kind: str) -> list[ModeLiteral]:
 
 
 def settled(vocabulary: Vocabulary, kind: str, reach: Reach, *, narrows: bool) -> Settled:
-    """The values of a type that matter and the tests that are left.
-
-    Raises:
-        Undecided: there are too many to be compared, or a test is of another form.
-        UserError: a constant's type has no constant.
-    """
+    """The values of a type that matter and the tests that are left."""
     values, witness = _values(vocabulary, kind, reach)
     masks = _masks(vocabulary, reach, values, witness)
     found: dict[ModeLiteral, list[Test]] = {}
@@ -210,12 +205,7 @@ def _masks(
 def test_rows(
     vocabulary: Vocabulary, mode: ModeLiteral, values: Sequence[Symbol]
 ) -> tuple[list[dict[str, Symbol]], _Rows]:
-    """What may stand for each constant of a test, and bool [constants, values]: where it holds.
-
-    Raises:
-        Undecided: there are too many, or it is a comparison of another form.
-        UserError: a constant's type has no constant.
-    """
+    """What may stand for each constant of a test, and bool [constants, values]: where it holds."""
     literal = mode.literal
     allowed = vocabulary.constants_at(literal.placeholders)
     cells = len(values) * math.prod(map(len, allowed))

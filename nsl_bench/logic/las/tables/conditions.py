@@ -55,11 +55,7 @@ class _Unfolding:
         self._nodes = 0
 
     def holds(self, atom: int) -> Formula:
-        """When `atom` is true.
-
-        Raises:
-            Undecided: atoms depend on each other in a cycle, or formulas grow too large.
-        """
+        """When `atom` is true."""
         open_: set[int] = set()
         work = [atom]
         while work:
@@ -123,10 +119,6 @@ def targets(
     Args:
         grounding: its background knowledge, grounded for every distinct context.
         n_choices: number of rules that the language bias gives whole.
-        budget: when to stop; None for no limit.
-
-    Raises:
-        Undecided: learned atoms depend on each other in a cycle, formulas grow too large, or time is up.
     """
     conditions = _Conditions(grounding, n_choices, _derived_sets(task, grounding), budget)
     groups: dict[tuple[tuple[str, ...], tuple[str, ...]], list[int]] = {}

@@ -83,13 +83,9 @@ def make_domain(
     """The domain of variables of type `name`.
 
     Args:
-        name: the type.
         grounding: what is true in which column.
         open_values: its values where no statement derives any; None: the members are its values.
         everywhere: values are to be their own indices in all columns.
-
-    Raises:
-        Undecided: its members depend on what is learned.
     """
     columns = grounding.columns
     if grounding.depends(name, 1):
@@ -116,9 +112,7 @@ def atom_table(
     """Where an atom holds.
 
     Args:
-        domains: of its variables.
         entries: the variables' values and the columns, uint64 [words], of each instance; each values once.
-        columns: the contexts.
 
     Returns:
         uint64 [sizes..., words]; values that are no members of a domain are left out.
@@ -151,11 +145,6 @@ def atom_table(
 
 def comparison_table(operator: str, left: Domain | Symbol, right: Domain | Symbol, columns: Columns) -> Bits:
     """Where a comparison of two variables or values holds.
-
-    Args:
-        operator: ``"="``, ``"!="``, ``"<"``, ``"<="``, ``">"`` or ``">="``, in clingo's order of terms.
-        left, right: a variable's domain, or a value.
-        columns: the contexts.
 
     Returns:
         uint64 [size of each variable..., words].

@@ -68,15 +68,9 @@ def evaluate(
     """Evaluates a ground program without choices and disjunctions.
 
     Args:
-        program: its rules.
-        columns: the contexts.
         learned: program atoms that a hypothesis may derive.
         choices: program atoms that stand for rules given whole, and their indices.
         stated: (program atom, statement) of each atom that a context's statement makes true.
-        budget: when to give up.
-
-    Raises:
-        Undecided: it is not stratified, a context states a learned atom, it is too large, or time is up.
     """
     undecided = _dependent(program, learned | choices.keys())
     rows: dict[int, int] = {}

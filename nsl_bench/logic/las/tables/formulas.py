@@ -156,7 +156,6 @@ def evaluate(formula: Formula, true: Callable[[int], bool]) -> bool:
     """The formula's value, where `true` gives the atoms'.
 
     Args:
-        formula: a formula over numbered atoms.
         true: the truth value of an atom, asked only where it matters.
     """
     if isinstance(formula, bool):

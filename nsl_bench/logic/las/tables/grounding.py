@@ -98,9 +98,6 @@ class Grounding:
         """The program atom (0: none, it never holds) and the columns of a ground atom.
 
         There are no columns where they depend on what is learned.
-
-        Raises:
-            UserError: the text is no ground atom.
         """
         symbol = self.symbol(text)
         if symbol is None:
@@ -163,16 +160,7 @@ def ground(task: LasTask, columns: Columns, choices: Sequence[WeightedRule], bud
     """Grounds background and contexts of `task`.
 
     Args:
-        task: its background and heads are used.
-        columns: its distinct contexts.
         choices: rules that a hypothesis may hold whole, e.g. instances of meta-rules.
-        budget: when to give up.
-
-    Raises:
-        Undecided: the background or a context has choices, disjunctions or negative cycles, or there
-            are too many ground rules, or time is up.
-        UserError: the program cannot be grounded, e.g. a variable is unsafe, or an inclusion or exclusion is
-            no ground atom.
     """
     from clingo import Control
 

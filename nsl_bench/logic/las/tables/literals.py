@@ -143,11 +143,7 @@ class Vocabulary:
         return found
 
     def constants_at(self, places: Iterable[Placeholder]) -> list[dict[str, Symbol]]:
-        """What may stand at each ``const(type)`` among some places.
-
-        Raises:
-            UserError: a type has no constant.
-        """
+        """What may stand at each ``const(type)`` among some places."""
         found = []
         for place in places:
             if place.kind == "const":
@@ -162,10 +158,6 @@ class Vocabulary:
         """What stands at ``var(type)`` and at ``const(type)`` where an atom has these arguments.
 
         None if the declared atom cannot have them.
-
-        Args:
-            atom: the atom of a mode declaration.
-            arguments: the arguments of a ground atom.
         """
         variables: list[Symbol] = []
         constants: list[Symbol] = []
@@ -196,11 +188,7 @@ class Vocabulary:
                     yield texts, filling[0], where
 
     def resolved(self, atom: ModeAtom) -> ModeAtom:
-        """The declared atom with ground terms as clingo writes them: ``p(1+1,var(t))`` is ``p(2,var(t))``.
-
-        Raises:
-            Undecided: a term stands for more than one value.
-        """
+        """The declared atom with ground terms as clingo writes them: ``p(1+1,var(t))`` is ``p(2,var(t))``."""
         found = self._resolved.get(atom)
         if found is None:
             found = ModeAtom(atom.predicate, tuple(map(self._resolved_term, atom.arguments)))
@@ -213,11 +201,7 @@ class Vocabulary:
         return term if isinstance(term, Placeholder) else str(self.ground_term(term))
 
     def ground_term(self, text: str) -> Symbol:
-        """The term that a text of the bias is.
-
-        Raises:
-            Undecided: it is none, or several.
-        """
+        """The term that a text of the bias is."""
         symbol = self.grounding.symbol(text)
         if symbol is None:
             raise Undecided(f"'{text}' is not one ground term")
@@ -238,13 +222,7 @@ class Vocabulary:
         return values
 
     def literals(self) -> list[BodyLiteral]:
-        """All literals that bodies may hold and that are neither true nor false of everything by name.
-
-        Raises:
-            Undecided: a literal depends on what is learned, or is a comparison of another form, or tables
-                take too much memory.
-            UserError: a constant's type has no constant.
-        """
+        """All literals that bodies may hold and that are neither true nor false of everything by name."""
         found = self._literals()
         if not self.additive and self._settled and self._narrows:
             self._narrows = False  # a literal at another's cost is no better in every rule

@@ -49,9 +49,6 @@ def checked(task: LasTask, solution: Solution, budget: Budget, *, thorough: bool
     """The solution, with what was verified of it; corrected where the check contradicts it.
 
     Args:
-        task: the task.
-        solution: what a rule learner answered.
-        budget: when to give up.
         thorough: check the score of a task of any size, and optimality and unsatisfiability where the space
             is small enough; else only the score.
 
@@ -101,13 +98,8 @@ def _score(
     """What a hypothesis scores.
 
     Args:
-        hypothesis: its rules.
-        stop: is called now and then, and may raise what ends the check.
         claimed: the answer that has this hypothesis. Its cost is taken where the rules cannot be priced, but
             other examples are left uncovered than the answer says.
-
-    Raises:
-        Unverifiable: the rules cannot be priced.
     """
     covered = covered_examples(task, hypothesis, stop)
     missed = [example for example, ok in zip(task.examples, covered, strict=True) if not ok]

@@ -42,11 +42,7 @@ class NotInSpace(Unverifiable):
 
 
 class Pricing:
-    """What rules cost under a task's language bias.
-
-    Args:
-        stop: is called now and then, and may raise what ends the check.
-    """
+    """What rules cost under a task's language bias."""
 
     def __init__(self, task: PlainTask, stop: Callable[[], None]) -> None:
         self._task = task
@@ -109,7 +105,6 @@ class Pricing:
         Where a rule may derive the predicate, the numbers of the type are among them.
 
         Args:
-            mode: the mode.
             place: which of its places, from 0.
         """
         found: set[int] = set()

@@ -18,15 +18,7 @@ _TOGETHER = 20_000
 
 
 def covered_examples(task: PlainTask, hypothesis: Sequence[str], stop: Callable[[], None]) -> list[bool]:
-    """Whether the hypothesis covers each example.
-
-    Args:
-        hypothesis: rules with full stops.
-        stop: is called now and then, and may raise what ends the check.
-
-    Raises:
-        Unverifiable: the task has statements that cannot be copied.
-    """
+    """Whether the hypothesis covers each example."""
     statements = Statements(task, hypothesis)
     satisfied: dict[Asked, bool] = {}
     shared: list[str] | None = None

@@ -52,12 +52,7 @@ def find_better(
     """A hypothesis of least score; None if that is more than a given score.
 
     Args:
-        rules: the hypothesis space: every rule with its cost.
         most: the largest score that is asked for; None: any, as long as what must be covered is.
-        stop: is called now and then, and may raise what ends the search.
-
-    Raises:
-        Unverifiable: a weight is beyond what clingo can hold, or too many hypotheses have to be tried.
     """
     known = None if task.final else effects_of(task, rules, stop)
     if known is not None and known.conditions:
@@ -102,12 +97,7 @@ class Effects:
 
 
 def effects_of(task: PlainTask, rules: Mapping[str, int], stop: Callable[[], None]) -> Effects | None:
-    """What the rules of a space derive; None if that depends on other rules, or on an answer set.
-
-    Args:
-        rules: the rules with their costs.
-        stop: is called now and then, and may raise what ends the work.
-    """
+    """What the rules of a space derive; None if that depends on other rules, or on an answer set."""
     statements = Statements(task, rules)
     feeds, reads = statements.dependence()
     if feeds:

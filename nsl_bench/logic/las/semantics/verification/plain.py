@@ -122,12 +122,8 @@ def read_plain(text: str, dialect: Dialect | None, *, constraints: bool = True) 
     """The task that a text states.
 
     Args:
-        text: the task.
         dialect: whose defaults apply; None: what its statements tell.
         constraints: whether ILASP's spaces hold constraints.
-
-    Raises:
-        Unverifiable: it has a statement that this reader does not know.
     """
     return _Reader().read(text, dialect, constraints)
 

@@ -18,11 +18,7 @@ class Unverifiable(Exception):
 
 
 def parse(text: str) -> list[ast.AST]:
-    """The rules and ``#const`` statements of a program.
-
-    Raises:
-        Unverifiable: it has a statement that is neither, or does not parse.
-    """
+    """The rules and ``#const`` statements of a program."""
     found: list[ast.AST] = []
     try:
         ast.parse_string(text, found.append, logger=lambda *_: None)
@@ -40,11 +36,7 @@ def parse(text: str) -> list[ast.AST]:
 
 
 def literal_of(text: str) -> tuple[bool, str]:
-    """Whether a body literal is under ``not``, and its atom or comparison as clingo prints it.
-
-    Raises:
-        Unverifiable: it is none, or is negated twice.
-    """
+    """Whether a body literal is under ``not``, and its atom or comparison as clingo prints it."""
     found = [literal for rule in parse(f":- {text}.") for literal in rule.body]
     if len(found) != 1 or found[0].ast_type != ast.ASTType.Literal:
         raise Unverifiable(f"'{text[:60]}' is not one literal")
@@ -54,16 +46,7 @@ def literal_of(text: str) -> tuple[bool, str]:
 
 
 def grounded(lines: Iterable[str], stop: Callable[[], None], options: Sequence[str] = ()) -> clingo.Control:
-    """A control with a ground program.
-
-    Args:
-        lines: the program's statements.
-        stop: is called now and then, and may raise what ends grounding.
-        options: clingo's.
-
-    Raises:
-        Unverifiable: clingo cannot ground it.
-    """
+    """A control with a ground program."""
 
     class Watch(clingo.Observer):
         seen = 0

@@ -27,10 +27,6 @@ def rules_with_costs(task: PlainTask, most: int, stop: Callable[[], None]) -> di
 
     Args:
         most: rules that the space may hold.
-        stop: is called now and then, and may raise what ends the work.
-
-    Raises:
-        Unverifiable: the space is too large.
     """
     return _Space(task, most, stop).rules()
 

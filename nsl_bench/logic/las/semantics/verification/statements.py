@@ -152,9 +152,6 @@ class Statements:
     Args:
         learned: the texts of rules that may be learned.
         copy_all: nothing is shared by the examples, although neither context nor hypothesis touches it.
-
-    Raises:
-        Unverifiable: a statement is none that can be copied.
     """
 
     def __init__(self, task: PlainTask, learned: Iterable[str] = (), *, copy_all: bool = False) -> None:
@@ -235,11 +232,7 @@ class Statements:
         return lines
 
     def derivations(self) -> list[str]:
-        """What each learned rule derives by itself: ``derived(k, atom)``; a constraint, ``violated(E)``.
-
-        Raises:
-            Unverifiable: a rule has another head than one atom.
-        """
+        """What each learned rule derives by itself: ``derived(k, atom)``; a constraint, ``violated(E)``."""
         lines = []
         for k, rules in enumerate(self.learned):
             for rule in rules:
@@ -292,11 +285,7 @@ class Statements:
 
 @lru_cache(maxsize=1 << 16)
 def _read_atom(text: str) -> tuple[bool, str, tuple[str, ...]]:
-    """Whether a ground atom is negated classically, its predicate and its arguments.
-
-    Raises:
-        Unverifiable: it is none.
-    """
+    """Whether a ground atom is negated classically, its predicate and its arguments."""
     try:
         symbol = clingo.parse_term(text, logger=lambda *_: None)
     except RuntimeError:
