@@ -21,11 +21,11 @@ from nsl_bench.logic.las.language_bias import Dialect
 from nsl_bench.logic.las.semantics.coverage import score
 from nsl_bench.logic.las.semantics.verification import solving
 from nsl_bench.logic.las.semantics.verification.costs import Pricing
-from nsl_bench.logic.las.semantics.verification.coverage import covered_examples
 from nsl_bench.logic.las.semantics.verification.optimum import find_better
 from nsl_bench.logic.las.semantics.verification.plain import PlainTask, read_plain
 from nsl_bench.logic.las.semantics.verification.solving import Unverifiable
 from nsl_bench.logic.las.semantics.verification.space import rules_with_costs
+from nsl_bench.logic.las.semantics.verification.statements import covered_examples
 from nsl_bench.logic.las.solver import solve
 from nsl_bench.logic.las.task import LasTask, Solution, Tier
 

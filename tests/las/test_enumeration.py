@@ -16,9 +16,9 @@ from nsl_bench.logic.las.enumeration import compiled
 from nsl_bench.logic.las.enumeration.bodies import Bodies
 from nsl_bench.logic.las.enumeration.building_blocks import Relevance
 from nsl_bench.logic.las.enumeration.components import Body
-from nsl_bench.logic.las.tables.columns import Columns
+from nsl_bench.logic.las.tables.dominance import Interest
+from nsl_bench.logic.las.tables.evaluation import Columns
 from nsl_bench.logic.las.tables.grounding import ground
-from nsl_bench.logic.las.tables.intervals import Interest
 from nsl_bench.logic.las.tables.literals import Vocabulary
 
 COSTS = '#bias("penalty(1, head).").\n#bias("penalty(1, body(X)) :- in_body(X).").\n'

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from nsl_bench.core.errors import UserError
-from nsl_bench.logic.las.semantics.equivalence import equivalent
-from nsl_bench.logic.las.semantics.input_space import input_space
+from nsl_bench.logic.las.semantics.equivalence import equivalent, input_space
 from nsl_bench.logic.las.task import LasTask
 
 INPUTS = "{ a(1..2) }. { b(1..2) }. { r }."

@@ -9,12 +9,10 @@ from nsl_bench.core.budget import Budget
 from nsl_bench.logic.las.set_cover.branch_and_bound import branch_and_bound
 from nsl_bench.logic.las.set_cover.configurations import configurations, is_searchable
 from nsl_bench.logic.las.set_cover.encoding import MaxSat, solve_by_maxsat
-from nsl_bench.logic.las.set_cover.greedy import greedy
-from nsl_bench.logic.las.set_cover.instance import Choice, Instance, integers
+from nsl_bench.logic.las.set_cover.instance import Choice, Instance, dominated, integers, prune, split
 from nsl_bench.logic.las.set_cover.lagrangian_search import search
-from nsl_bench.logic.las.set_cover.reduction import dominated, prune, split
 from nsl_bench.logic.las.set_cover.relaxation import Relaxation
-from nsl_bench.logic.las.set_cover.solve import solve
+from nsl_bench.logic.las.set_cover.solve import greedy, solve
 
 SEEDS = range(40)
 HUGE = (1 << 31) - 1, 10**17, 10**40

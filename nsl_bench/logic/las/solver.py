@@ -185,7 +185,7 @@ def _check(task: LasTask) -> str:
             )
         notes.append("No '#modeh' declares what rules may derive, so only the empty hypothesis is possible.")
     if bias.final:
-        from nsl_bench.logic.las.bias.final import check_final
+        from nsl_bench.logic.las.bias.hypothesis import check_final
 
         check_final(bias)
     for example in task.examples:

@@ -17,12 +17,11 @@ from nsl_bench.logic.las.bias.program import unconstrained
 from nsl_bench.logic.las.enumeration.bodies import Bodies
 from nsl_bench.logic.las.enumeration.candidates import Candidate, candidates, given_candidates
 from nsl_bench.logic.las.enumeration.cells import Cells
-from nsl_bench.logic.las.enumeration.heads import head_forms
-from nsl_bench.logic.las.enumeration.rules import Rule, priced_parts, rule_text
+from nsl_bench.logic.las.enumeration.heads import Rule, head_forms, priced_parts, rule_text
 from nsl_bench.logic.las.language_bias import LanguageBias, ModeAtom, WeightedRule
 from nsl_bench.logic.las.set_cover.problem import CoverProblem
-from nsl_bench.logic.las.tables.columns import Columns
 from nsl_bench.logic.las.tables.conditions import Target, choice_atom, targets
+from nsl_bench.logic.las.tables.evaluation import Columns
 from nsl_bench.logic.las.tables.formulas import Formula, assign, demands, evaluate
 from nsl_bench.logic.las.tables.grounding import ground
 from nsl_bench.logic.las.tables.literals import Vocabulary
@@ -357,7 +356,7 @@ class _TabularSearch:
 
     def _core(self, branch: _Branch) -> tuple[str, ...]:
         """Ids of examples that cannot be covered together."""
-        from nsl_bench.logic.las.set_cover.unsatisfiable_core import unsatisfiable_core
+        from nsl_bench.logic.las.set_cover.problem import unsatisfiable_core
 
         hard = [target for target in branch.targets if target.penalty is None]
         core = unsatisfiable_core(hard, self._rules, self._cells, self._budget)

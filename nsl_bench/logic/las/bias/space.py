@@ -385,7 +385,7 @@ class RuleMaker:
         """What `#bias` says of the rule for `#final_bias`."""
         if not self._bias.final:
             return frozenset()
-        from nsl_bench.logic.las.bias.final import marks
+        from nsl_bench.logic.las.bias.hypothesis import marks
 
         return marks(self._bias, [self.parts(rule)])[0]
 

@@ -21,7 +21,7 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.logic.asp.ground_program import GroundProgram
 from nsl_bench.logic.asp.parsing import QuietControl
 from nsl_bench.logic.asp.replicas import Replicas, replicate
-from nsl_bench.logic.las.bias.final import final_lines
+from nsl_bench.logic.las.bias.hypothesis import final_lines
 from nsl_bench.logic.las.bias.space import SpaceRule
 from nsl_bench.logic.las.clingo_tiers.demands import Demand, Problem
 from nsl_bench.logic.las.language_bias import LARGEST

@@ -24,17 +24,17 @@ from nsl_bench.logic.las.enumeration.building_blocks import (
     Blocks,
     BuildingBlock,
     Conjunction,
+    Limits,
     Part,
     Relevance,
+    Resources,
     limited_modes,
     placed_view,
 )
 from nsl_bench.logic.las.enumeration.components import Body, Component, Joining, Unprofitable, distinct
-from nsl_bench.logic.las.enumeration.resources import Limits, Resources
 from nsl_bench.logic.las.enumeration.search import Search
-from nsl_bench.logic.las.tables.body_literals import BodyLiteral
 from nsl_bench.logic.las.tables.dominance import undominated
-from nsl_bench.logic.las.tables.literals import Vocabulary
+from nsl_bench.logic.las.tables.literals import BodyLiteral, Vocabulary
 
 
 class Bodies:

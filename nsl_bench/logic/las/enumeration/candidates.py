@@ -16,8 +16,7 @@ from nsl_bench.logic.las.enumeration.bodies import Bodies
 from nsl_bench.logic.las.enumeration.building_blocks import Positions, Relevance
 from nsl_bench.logic.las.enumeration.cells import Cells, bits_of
 from nsl_bench.logic.las.enumeration.components import Body
-from nsl_bench.logic.las.enumeration.heads import HeadForm
-from nsl_bench.logic.las.enumeration.rules import Rule, priced_parts
+from nsl_bench.logic.las.enumeration.heads import HeadForm, Rule, priced_parts
 from nsl_bench.logic.las.language_bias import LanguageBias, WeightedRule
 from nsl_bench.logic.las.tables.conditions import choice_atom
 

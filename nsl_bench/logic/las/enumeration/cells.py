@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from nsl_bench.logic.las.bits import Bits, pack
 from nsl_bench.logic.las.tables.conditions import Target
+from nsl_bench.logic.las.tables.dominance import Interest
 from nsl_bench.logic.las.tables.formulas import literals_of
-from nsl_bench.logic.las.tables.intervals import Interest
 
 
 def bits_of(words: Bits) -> npt.NDArray[np.uint8]:

@@ -15,11 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from nsl_bench.logic.las.bits import Bits
-from nsl_bench.logic.las.enumeration.building_blocks import Blocks, Conjunction, Placement, Relevance
-from nsl_bench.logic.las.enumeration.canonical import Order
-from nsl_bench.logic.las.enumeration.digests import LANES, keys, strides
+from nsl_bench.logic.las.enumeration.building_blocks import Blocks, Conjunction, Limits, Placement, Relevance
+from nsl_bench.logic.las.enumeration.canonical import LANES, Order, keys, strides
 from nsl_bench.logic.las.enumeration.evaluation import Extension, Tables
-from nsl_bench.logic.las.enumeration.resources import Limits
 from nsl_bench.logic.las.tables.literals import Vocabulary
 
 if TYPE_CHECKING:

@@ -14,8 +14,15 @@ import numpy as np
 
 from nsl_bench.core.budget import Undecided
 from nsl_bench.logic.las.bits import Bits, digest
-from nsl_bench.logic.las.enumeration.building_blocks import Part, Positions, Relevance, Shape, counted
-from nsl_bench.logic.las.enumeration.resources import Limits, Resources
+from nsl_bench.logic.las.enumeration.building_blocks import (
+    Limits,
+    Part,
+    Positions,
+    Relevance,
+    Resources,
+    Shape,
+    counted,
+)
 from nsl_bench.logic.las.tables.dominance import Fronts
 
 _MOST_BODIES = 2_000_000

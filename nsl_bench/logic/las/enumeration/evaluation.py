@@ -17,13 +17,13 @@ from nsl_bench.logic.las.bits import Bits
 from nsl_bench.logic.las.enumeration.building_blocks import (
     Blocks,
     Conjunction,
+    Limits,
     Placement,
     Relevance,
+    Resources,
     placed_view,
 )
-from nsl_bench.logic.las.enumeration.canonical import Order
-from nsl_bench.logic.las.enumeration.digests import TableDigest
-from nsl_bench.logic.las.enumeration.resources import Limits, Resources
+from nsl_bench.logic.las.enumeration.canonical import Order, TableDigest
 from nsl_bench.logic.las.tables.literals import Vocabulary
 
 if TYPE_CHECKING:

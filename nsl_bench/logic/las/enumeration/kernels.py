@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from nsl_bench.core.compiling import numba
 from nsl_bench.logic.las.bits import Bits
-from nsl_bench.logic.las.enumeration.digests import FACTORS, LANES, MIXERS, STEPS
+from nsl_bench.logic.las.enumeration.canonical import FACTORS, LANES, MIXERS, STEPS
 
 Ints = npt.NDArray[np.int64]
 

@@ -14,8 +14,7 @@ import numpy.typing as npt
 from nsl_bench.logic.las.bits import Bits
 from nsl_bench.logic.las.enumeration.building_blocks import Part
 from nsl_bench.logic.las.language_bias import placeholders
-from nsl_bench.logic.las.tables.body_literals import BodyLiteral
-from nsl_bench.logic.las.tables.literals import Vocabulary
+from nsl_bench.logic.las.tables.literals import BodyLiteral, Vocabulary
 from nsl_bench.logic.las.terms import Leaves, leaf_pairs, leaves, unequal_text
 
 _ALL, _NONE = ~np.uint64(0), np.uint64(0)

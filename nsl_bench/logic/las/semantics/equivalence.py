@@ -9,10 +9,14 @@ own predicates occur in none of the programs (`nsl_bench.logic.asp.names`).
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
 
-from clingo import Control, Function, Number, ast
+from clingo import Control, Function, HeuristicType, Model, Number, Symbol, ast
 
 from nsl_bench.core.budget import Budget, Expired
 from nsl_bench.core.errors import UserError, did_you_mean
@@ -20,16 +24,13 @@ from nsl_bench.logic.asp.atoms import parse_atom, read_atom
 from nsl_bench.logic.asp.grounding import grounded
 from nsl_bench.logic.asp.names import Names
 from nsl_bench.logic.asp.parsing import variables_in
-from nsl_bench.logic.asp.program import Program, Rule, Signature, parse, union
+from nsl_bench.logic.asp.program import Program, Rule, Signature, parse, statement, union
 from nsl_bench.logic.asp.replicas import Renaming
 from nsl_bench.logic.asp.text import check_text
-from nsl_bench.logic.las.semantics.counterexample import Counterexample, find_counterexample
-from nsl_bench.logic.las.semantics.input_space import input_space
 from nsl_bench.logic.las.task import LasTask
 
 _AGGREGATES = (ast.ASTType.Aggregate, ast.ASTType.BodyAggregate)
 _SIDES = (0, 1)
-_POLL = 0.05
 _MOST_NAMED = 50
 """Atoms among which a close one is looked for."""
 
@@ -333,3 +334,185 @@ def _grounded(lines: Sequence[str], budget: Budget, *arguments: str) -> Control:
 def _predicate(signature: Signature) -> str:
     name, arity = signature
     return f"{name}/{arity}" if arity else name
+
+
+_MOST_FACTS = 200_000
+
+
+def input_space(task: LasTask, names: Names | None = None) -> str:
+    """Make a choice program whose answer sets are the possible inputs, from the task's contexts.
+
+    The facts of each predicate range over the constants seen at its arguments. If some arguments determine
+    the others in all contexts (the player determines the card), an input also has at most one fact for them,
+    and exactly one if every context has one.
+
+    Args:
+        names: names for auxiliary predicates; by default names that occur in no context.
+
+    Raises:
+        UserError: contexts have rules, or there are too many facts; the inputs must then be given.
+    """
+    names = names or Names.apart_from({text: None for context in task.contexts for text in context})
+    contexts = [[fact for text in context for fact in _facts(text)] for context in task.contexts]
+    tables: dict[tuple[str, int], list[list[tuple[Symbol, ...]]]] = {}
+    for i, context in enumerate(contexts):
+        for fact in context:
+            predicate = f"{'-' if fact.negative else ''}{fact.name}"
+            rows = tables.setdefault((predicate, len(fact.arguments)), [[] for _ in contexts])
+            rows[i].append(tuple(fact.arguments))
+    lines = []
+    for name, arity in sorted(tables):
+        lines += _choices(name, arity, tables[name, arity], names)
+    return "\n".join(lines)
+
+
+def _choices(
+    name: str, arity: int, tables: Sequence[Sequence[tuple[Symbol, ...]]], names: Names
+) -> list[str]:
+    if arity == 0:
+        return [f"{{ {name} }}."]
+    values = [sorted({row[i] for table in tables for row in table}) for i in range(arity)]
+    key = _key(arity, tables)
+    rest = [i for i in range(arity) if key is None or i not in key]
+    per_key = math.prod(len(values[i]) for i in rest)
+    keys = {tuple(row[i] for i in key or ()) for table in tables for row in table}
+    if per_key * len(keys) > _MOST_FACTS:
+        raise UserError(
+            f"The contexts suggest {per_key * len(keys)} possible facts {name}/{arity}, which is too "
+            "many; describe the possible inputs with an inputs program (--inputs)."
+        )
+    value_of, key_of = names("value"), names("key")
+    lines = [f"{value_of}({_quoted(name, arity)},{i},{value})." for i in range(arity) for value in values[i]]
+    arguments = [f"X{i}" for i in range(arity)]
+    atom = f"{name}({','.join(arguments)})"
+    of_rest = ", ".join(f"{value_of}({_quoted(name, arity)},{i},X{i})" for i in rest)
+    if key is None:
+        return [*lines, f"{{ {atom} : {of_rest} }}."]
+    always = all(len({tuple(row[i] for i in key) for row in table}) == len(keys) for table in tables)
+    bound = "= 1" if always else "1"
+    if not key:
+        return [*lines, f"{{ {atom} : {of_rest} }} {bound}."]
+    seen = f"{key_of}({_quoted(name, arity)},{','.join(arguments[i] for i in key)})"
+    lines += [f"{key_of}({_quoted(name, arity)},{','.join(map(str, values))})." for values in sorted(keys)]
+    elements = f"{atom} : {of_rest}" if of_rest else atom
+    return [*lines, f"{{ {elements} }} {bound} :- {seen}."]
+
+
+def _quoted(name: str, arity: int) -> str:
+    return f'"{name}/{arity}"'
+
+
+def _key(arity: int, tables: Sequence[Sequence[tuple[Symbol, ...]]]) -> tuple[int, ...] | None:
+    """The fewest arguments that decide the others in every context; None if only all of them do."""
+    for size in range(arity):
+        for key in itertools.combinations(range(arity), size):
+            if all(len({tuple(row[i] for i in key) for row in table}) == len(set(table)) for table in tables):
+                return key
+    return None
+
+
+@lru_cache(maxsize=65536)
+def _facts(text: str) -> tuple[Symbol, ...]:
+    """The facts that a statement of a context says."""
+    symbol = parse_atom(text)
+    if symbol is not None:
+        return (symbol,)
+    statement(text)
+    atoms = list(grounded("The program", text=f"{text}.").symbolic_atoms)
+    if not atoms or not all(atom.is_fact for atom in atoms):
+        raise UserError(
+            f"The context statement '{text}' is not a fact; describe the possible inputs with an inputs "
+            "program (--inputs)."
+        )
+    return tuple(atom.symbol for atom in atoms)
+
+
+_FIRST_CONFLICTS = "2000"
+"""How long a difference is looked for by clingo's own heuristic, which is good at finding one."""
+
+_SECONDS_TO_SHRINK = 0.5
+"""How long a counterexample with fewer facts is looked for."""
+
+_POLL = 0.05
+
+
+@dataclass(frozen=True)
+class Counterexample:
+    """An input on which two hypotheses differ.
+
+    Attributes:
+        inputs: facts of the input.
+        first: compared atoms that the first hypothesis derives.
+        second: compared atoms that the second hypothesis derives.
+    """
+
+    inputs: tuple[str, ...]
+    first: tuple[str, ...]
+    second: tuple[str, ...]
+
+    def __str__(self) -> str:
+        shown = [" ".join(f"{fact}." for fact in self.inputs) or "no facts"]
+        for name, atoms in (("first", self.first), ("second", self.second)):
+            shown.append(f"{name}: {', '.join(atoms) or 'none'}")
+        return "\n".join(shown)
+
+
+def find_counterexample(
+    control: Control, inputs: Collection[Signature], names: Names, budget: Budget
+) -> Counterexample | None:
+    """An answer set of a ground comparison as a counterexample; None if there is none.
+
+    Args:
+        control: has grounded a program whose answer sets are inputs on which two hypotheses differ. It shows
+            ``says(side, atom)`` and has ``holds(...)`` for the bodies that hold, by the names of `names`.
+        names: the comparison's own names.
+    """
+    solving = control.configuration.solve
+    solving.solve_limit = _FIRST_CONFLICTS  # type: ignore[union-attr]
+    found = _answer(control, inputs, names, budget)
+    if found is False and not budget.expired():
+        holds = names("holds")
+        with control.backend() as backend:
+            for atom in control.symbolic_atoms:
+                if atom.symbol.name == holds and not atom.is_fact:
+                    backend.add_heuristic(atom.literal, HeuristicType.True_, 1, 1, [])
+        solving.solve_limit = "umax"  # type: ignore[union-attr]
+        found = _answer(control, inputs, names, budget)
+    if isinstance(found, bool):
+        raise UserError("The comparison is undecided: the time limit was reached.")
+    if found is None:
+        return None
+    for name, arity in sorted(inputs):
+        text = f"{name}({','.join(f'X{i}' for i in range(arity))})" if arity else name
+        control.add("fewer", [], f":~ {text}. [1,{text}]")
+    control.ground([("fewer", [])])
+    solving.models, solving.solve_limit = "0", "umax"  # type: ignore[union-attr]
+    smaller = _answer(control, inputs, names, Budget.of(_SECONDS_TO_SHRINK, None))
+    return smaller if isinstance(smaller, Counterexample) else found
+
+
+def _answer(
+    control: Control, inputs: Collection[Signature], names: Names, budget: Budget
+) -> Counterexample | Literal[False] | None:
+    """The last answer set found in time; None if there is none, False if it is not known."""
+    found: list[Counterexample] = []
+
+    def keep(model: Model) -> None:
+        atoms = [s for s in model.symbols(atoms=True) if (s.name, len(s.arguments)) in inputs]
+        facts = tuple(str(s) for s in sorted(atoms) if not s.name.startswith(names.prefix))
+        says = sorted(model.symbols(shown=True))
+        found.append(Counterexample(facts, _said(says, 0), _said(says, 1)))
+
+    with control.solve(on_model=keep, async_=True) as handle:
+        while not handle.wait(_POLL):
+            if budget.expired():
+                handle.cancel()
+                break
+        finished = handle.get().exhausted
+    if found:
+        return found[-1]
+    return None if finished else False
+
+
+def _said(symbols: Sequence[Symbol], side: int) -> tuple[str, ...]:
+    return tuple(str(s.arguments[1]) for s in symbols if s.arguments[0].number == side)

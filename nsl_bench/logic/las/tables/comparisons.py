@@ -21,8 +21,7 @@ from nsl_bench.logic.las.bias.lookups import compared, ordered
 from nsl_bench.logic.las.bias.program import bias_program
 from nsl_bench.logic.las.bits import Bits, pack
 from nsl_bench.logic.las.language_bias import ModeAtom, ModeComparison, ModeLiteral, Placeholder
-from nsl_bench.logic.las.tables.dominance import undominated
-from nsl_bench.logic.las.tables.intervals import Interest
+from nsl_bench.logic.las.tables.dominance import Interest, undominated
 
 if TYPE_CHECKING:
     from clingo import Symbol

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from nsl_bench.core.budget import Undecided
 from nsl_bench.logic.las.bias.lookups import ordered
 from nsl_bench.logic.las.bits import Bits, pack, unpack
-from nsl_bench.logic.las.tables.columns import Columns
+from nsl_bench.logic.las.tables.evaluation import Columns
 from nsl_bench.logic.las.tables.grounding import Grounding
 
 if TYPE_CHECKING:

@@ -27,8 +27,7 @@ from nsl_bench.logic.asp.text import check_text
 from nsl_bench.logic.las.bias.lookups import lookups, without
 from nsl_bench.logic.las.bits import Bits
 from nsl_bench.logic.las.language_bias import ModeAtom, Placeholder, WeightedRule
-from nsl_bench.logic.las.tables.columns import Columns
-from nsl_bench.logic.las.tables.evaluation import ResidualRule, Values, evaluate
+from nsl_bench.logic.las.tables.evaluation import Columns, ResidualRule, Values, evaluate
 from nsl_bench.logic.las.task import LasTask
 from nsl_bench.logic.las.terms import pattern_text
 

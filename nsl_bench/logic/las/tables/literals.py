@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -23,21 +23,65 @@ from nsl_bench.logic.las.language_bias import (
     ModeTerm,
     Placeholder,
 )
-from nsl_bench.logic.las.tables.body_literals import BodyLiteral
-from nsl_bench.logic.las.tables.columns import Columns
 from nsl_bench.logic.las.tables.comparisons import Reach, Settled, reached, settled, test_rows
 from nsl_bench.logic.las.tables.domains import Domain, atom_table, comparison_table, make_domain
-from nsl_bench.logic.las.tables.dominance import undominated
+from nsl_bench.logic.las.tables.dominance import Interest, Rank, bounded, rank, undominated
+from nsl_bench.logic.las.tables.evaluation import Columns
 from nsl_bench.logic.las.tables.grounding import Grounding
-from nsl_bench.logic.las.tables.intervals import Interest, Rank, bounded, rank
 from nsl_bench.logic.las.task import LasTask
-from nsl_bench.logic.las.terms import Pattern, match_term, patterns
-from nsl_bench.logic.las.thresholds import priced
+from nsl_bench.logic.las.terms import Pattern, literal_text, match_term, patterns, terms_text
+from nsl_bench.logic.las.thresholds import bound_count, priced
 
 if TYPE_CHECKING:
     from clingo import Symbol
 
     from nsl_bench.logic.las.bias.sight import Sight
+
+
+class BodyLiteral(NamedTuple):
+    """A literal that a body may hold, with constants filled in and variables open.
+
+    Attributes:
+        mode: its declaration.
+        constants: values for ``const(type)`` and bounds for ``num_var(type)``, from left to right.
+        types: types of its variables, from left to right.
+        table: uint64 [size of each type..., words].
+        costs: what it adds to a rule's cost under each pattern.
+        atom: its atom with ground terms as clingo writes them; None for a comparison.
+        kind: equal for literals that the constraints of `#bias` do not tell apart.
+    """
+
+    mode: ModeLiteral
+    constants: tuple[str, ...]
+    types: tuple[str, ...]
+    table: Bits
+    costs: Mapping[Pattern, int]
+    atom: ModeAtom | None = None
+    kind: int = 0
+
+    @property
+    def binds(self) -> bool:
+        """Whether it makes its variables safe."""
+        return not self.mode.negated and self.atom is not None
+
+    @property
+    def size(self) -> int:
+        """How many literals it is in a rule: itself and its thresholds."""
+        return 1 + sum(map(bound_count, self.constants))
+
+    @property
+    def family(self) -> tuple[str, int, bool] | None:
+        """Predicate, arity and sign; None for a comparison."""
+        return None if self.atom is None else (*self.atom.signature, self.mode.negated)
+
+    def text(self, variables: Sequence[str]) -> str:
+        """The literal with these names for its variables."""
+        return literal_text(self.mode, variables, self.constants)
+
+    def arguments(self, variables: Sequence[str]) -> tuple[str, ...]:
+        """The arguments of its atom as text, with these names for its variables."""
+        return () if self.atom is None else terms_text(self.atom, variables, self.constants)
+
 
 Where = TypeVar("Where")
 

@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 
 from nsl_bench.core.budget import Budget, Expired
 from nsl_bench.logic.las.semantics.verification.costs import NotInSpace, Pricing
-from nsl_bench.logic.las.semantics.verification.coverage import covered_examples
 from nsl_bench.logic.las.semantics.verification.optimum import find_better
 from nsl_bench.logic.las.semantics.verification.plain import PlainTask, read_plain
 from nsl_bench.logic.las.semantics.verification.solving import Unverifiable
 from nsl_bench.logic.las.semantics.verification.space import rules_with_costs
+from nsl_bench.logic.las.semantics.verification.statements import covered_examples
 from nsl_bench.logic.las.task import LasTask, Solution
 
 _SECONDS = 0.5

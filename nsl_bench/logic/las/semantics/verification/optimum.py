@@ -18,7 +18,6 @@ from dataclasses import dataclass
 import clingo
 
 from nsl_bench.logic.las.semantics.verification.costs import Pricing
-from nsl_bench.logic.las.semantics.verification.coverage import covered_examples
 from nsl_bench.logic.las.semantics.verification.plain import PlainTask
 from nsl_bench.logic.las.semantics.verification.solving import (
     Unverifiable,
@@ -27,7 +26,13 @@ from nsl_bench.logic.las.semantics.verification.solving import (
     parse,
     solved,
 )
-from nsl_bench.logic.las.semantics.verification.statements import Asked, Statements, apart, asked_by
+from nsl_bench.logic.las.semantics.verification.statements import (
+    Asked,
+    Statements,
+    apart,
+    asked_by,
+    covered_examples,
+)
 
 _MOST_PROPOSALS = 2_000
 _LARGEST_WEIGHT = 2**31 - 1
