@@ -43,10 +43,9 @@ from nsl_bench.core.types import Status
 from nsl_bench.learners.environments import entrant
 from nsl_bench.logic.las.adapters.programs import PROGRAMS, find
 from nsl_bench.run.bench import Bench
-from nsl_bench.run.environment import versions
 from nsl_bench.run.job import Job
 from nsl_bench.run.plan import plan
-from nsl_bench.run.record import Record
+from nsl_bench.run.record import Record, versions
 from nsl_bench.run.store import Store
 from nsl_bench.run.sweep import Executor, Tally, sweep
 from nsl_bench.sandbox.limits import Limits

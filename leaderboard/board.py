@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, get_args
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.core.metrics import METRICS
 from nsl_bench.core.tracks import Track
 from nsl_bench.run.job import PROTOCOL, ShiftPair
+from nsl_bench.run.statistics import std_err
 
 from .accepted import SUBMISSIONS, check_there
 from .comparing import Comparison, Difference, front
@@ -31,12 +32,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 AREAS = (
-    "hypothesis_accuracy",
-    "framework_accuracy",
-    "brier_score",
-    "atoms",
-    "learning_time",
-    "prediction_time",
+    *("hypothesis_accuracy", "framework_accuracy", "brier_score"),
+    *("atoms", "learning_time", "prediction_time"),
 )
 """The metrics of the overview."""
 
@@ -72,11 +69,7 @@ class Rank:
 
 @dataclass(frozen=True, eq=False)
 class Board:
-    """Contests and entries.
-
-    Attributes:
-        entries: all entries, sorted by title.
-    """
+    """Contests and entries."""
 
     contests: tuple[Contest, ...]
     entries: tuple[Entry, ...]
@@ -174,9 +167,9 @@ class Board:
         values = entry.repeats(contest, metric)
         if not len(values):
             return None
-        error = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
         spread = entry.spreads.get((contest.name, metric))
-        return Area(float(values.mean()), error if spread is None else spread.std_err, spread)
+        error = std_err(values) if spread is None else spread.std_err
+        return Area(float(values.mean()), error, spread)
 
     def kept_out(self, contest: Contest) -> list[Entry]:
         """The entries that say that the contest is not applicable to them."""
@@ -238,6 +231,7 @@ class Board:
             there = np.asarray(~np.isnan(values).all(axis=1))
             table = pd.DataFrame(values[there], columns=list(NAMES)).dropna(axis=1, how="all")
             run_cells = [cell for cell, present in zip(cells, there.tolist(), strict=True) if present]
+            pairs = [contest.shift_pair(cell) for cell in run_cells]
             about = {
                 "benchmark": contest.benchmark,
                 "benchmark_version": contest.version,
@@ -251,7 +245,7 @@ class Board:
                 "track": entry.track,
                 "network": entry.network,
                 "learner": entry.title,
-                **_shift_columns([contest.shift_pair(cell) for cell in run_cells]),
+                **{f.name: [getattr(one, f.name) for one in pairs] for f in fields(ShiftPair)},
                 "shift": [cell.shift for cell in run_cells],
                 "percent": [cell.percent for cell in run_cells],
                 "repeat": [cell.repeat for cell in run_cells],
@@ -259,11 +253,6 @@ class Board:
             }
             pieces.append(pd.concat([pd.DataFrame(about, index=table.index), table], axis=1))
         return pd.concat(pieces, ignore_index=True) if pieces else pd.DataFrame()
-
-
-def _shift_columns(pairs: Sequence[ShiftPair]) -> dict[str, list[Any]]:
-    """The columns that say how train and test sets are shifted."""
-    return {f.name: [getattr(one, f.name) for one in pairs] for f in fields(ShiftPair)}
 
 
 def read_board(submissions: Path = SUBMISSIONS, board: Path = BOARD) -> Board:

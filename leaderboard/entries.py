@@ -38,7 +38,6 @@ class Area:
     """A metric's mean over shares: over all shifts and shares of shifted examples of a contest.
 
     Attributes:
-        mean: the mean.
         std_err: its standard error, over all factors if known (`spread`), otherwise over train splits; NaN
             for one train split.
         spread: interval and components, computed when the submission was scored; None if not known.
@@ -56,9 +55,6 @@ class Entry:
     Attributes:
         slug: unique name, used in file names.
         title: name on the board.
-        manifest: the submission's manifest.
-        network: perception network; empty in tracks without one.
-        folder: the submission's folder.
         standing: whether it is verified, and how.
         values: for each contest, float64 [cells, metrics], NaN if missing; cells in the order of
             `Contest.cells_of`, metrics in the order of `METRICS`.

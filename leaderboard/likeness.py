@@ -85,7 +85,6 @@ class Likeness:
     Attributes:
         near: entries of other submissions with nearly the same labels, a contest each, the nearest first.
         alike: entries of other submissions with equal predictions, those with the most runs first.
-        runs: number of runs of the entry.
         contrary: by evaluation, the share of labels that are not the most probable ones, if above 0.
     """
 
@@ -110,7 +109,6 @@ def likenesses(board: Board, workers: int = 1) -> dict[str, Likeness]:
 
     Args:
         board: the accepted submissions. Those without a readable file of predictions are near to none.
-        workers: number of processes that read predictions.
     """
     folders = list(dict.fromkeys(entry.folder for entry in board.entries))
     workers = workers if len(folders) > _FEW_FILES else 1

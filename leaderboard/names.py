@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from itertools import pairwise
+from string import digits
 
 _LONGEST = 80
 _PUNCTUATION = frozenset(" .,:;+()-&'*=_")
@@ -61,13 +62,14 @@ def normalised(name: str) -> str:
     if len(text) > _LONGEST or invisible(text):
         raise ValueError(f"must have at most {_LONGEST} visible characters")
     for character in text:
-        if not (_kind(character) in "LM" or _is_digit(character) or character in _PUNCTUATION):
+        if not (_kind(character) in "LM" or character in digits or character in _PUNCTUATION):
             raise ValueError(
                 f"has the character {character!r}; use letters, digits, spaces and .,:;+()-&'*=_"
             )
-    if not any(_kind(character) == "L" or _is_digit(character) for character in text):
+    if not any(_kind(character) == "L" or character in digits for character in text):
         raise ValueError("must have a letter or a digit")
-    scripts = {_script(character) for character in text if _kind(character) == "L"}
+    words = (unicodedata.name(c, "UNNAMED") for c in text if _kind(c) == "L")
+    scripts = {re.split("[ -]", name_of_letter)[0] for name_of_letter in words}
     if len(scripts) > 1 and not any(scripts <= several for several in _TOGETHER):
         raise ValueError(f"has letters of {' and '.join(sorted(scripts))}; write it in one script")
     if _piled(text):
@@ -95,15 +97,6 @@ def _plain(letter: str) -> str:
 
 def _kind(character: str) -> str:
     return unicodedata.category(character)[0]
-
-
-def _is_digit(character: str) -> bool:
-    return character in "0123456789"
-
-
-def _script(letter: str) -> str:
-    """The script of a letter, by its name in Unicode."""
-    return re.split("[ -]", unicodedata.name(letter, "UNNAMED"))[0]
 
 
 def _piled(text: str) -> bool:

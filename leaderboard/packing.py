@@ -59,6 +59,15 @@ def opened_lines(path: Path) -> BinaryIO:
     return cast(BinaryIO, io.BufferedReader(pa.CompressedInputStream(pa.OSFile(str(path)), "zstd")))
 
 
+def column_types() -> dict[str, Any]:
+    """The columns of ``predictions.parquet``, and their types of Arrow."""
+    import pyarrow as pa
+
+    text = pa.string()
+    numbers = {"predicted": pa.list_(pa.int8()), "probabilities": pa.list_(pa.int16())}
+    return {"run": text, "evaluation": text, **numbers}
+
+
 def coded(given: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.int16]:
     """The nearest codes of probabilities; what is not 0 does not become 0.
 

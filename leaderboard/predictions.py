@@ -25,7 +25,7 @@ from nsl_bench.core.types import BLANK
 from nsl_bench.logic.guarded.call import guarded
 from nsl_bench.logic.guarded.child import Advice, Allowance
 
-from .packing import CONCEPTS, EVALUATIONS, LIKELIEST, decoded, is_code
+from .packing import CONCEPTS, EVALUATIONS, LIKELIEST, column_types, decoded, is_code
 from .safe_files import LIMITS, Limits, Rejected
 from .submission import PREDICTIONS
 
@@ -163,11 +163,9 @@ def rows_of(path: str | Path) -> Iterator[tuple[str, str, Predicted]]:
 
 def named(labels: npt.NDArray[np.int8], given: npt.NDArray[np.float32] | None) -> npt.NDArray[np.int8]:
     """The labels, with the most probable ones in place of what stands for them."""
-    return (
-        labels
-        if given is None
-        else np.where(labels == LIKELIEST, given.argmax(axis=1), labels).astype(np.int8)
-    )
+    if given is None:
+        return labels
+    return np.where(labels == LIKELIEST, given.argmax(axis=1), labels).astype(np.int8)
 
 
 def read_predictions(
@@ -318,14 +316,7 @@ def _checked_rows(metadata: Any, n_runs: int, limits: Limits) -> int:
 
 
 def _check_columns(schema: Any) -> None:
-    import pyarrow as pa
-
-    expected = {
-        "run": pa.string(),
-        "evaluation": pa.string(),
-        "predicted": pa.list_(pa.int8()),
-        "probabilities": pa.list_(pa.int16()),
-    }
+    expected = column_types()
     if sorted(schema.names) != sorted(expected):
         raise Rejected(
             f"{PREDICTIONS} must have the columns {', '.join(expected)}; got {quoted(schema.names)}."

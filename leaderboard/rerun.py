@@ -82,9 +82,7 @@ def again(
 
     Args:
         bench: does the runs, each learner in a sandbox, and none for longer than its time limit.
-        describe: function from a learner's spec to its track and version, in a sandbox.
         learner: spec to use instead of the submission's, which may name a file of the submitter.
-        heard: called with a sentence before each step that may take long.
 
     Raises:
         UserError: the learner is not installed and no other is given, the submission is not accepted, or its

@@ -88,7 +88,6 @@ class Spread:
     Attributes:
         contest, network, metric: what the mean is about.
         low, high: ends of the 95 % interval.
-        std_err: standard error of the mean.
         components: standard error due to each factor alone.
     """
 
@@ -124,7 +123,6 @@ class ScoreReport:
         name: name of the submission, if it could be read.
         problems: reasons why it is not accepted, one sentence each; empty if it is accepted.
         notes: further remarks.
-        runs: the scored runs.
         manifest: the submission's manifest; None if it could not be read.
         standing: whether it is verified, and how, as a sentence.
         spreads: intervals of the means over shares.

@@ -64,7 +64,6 @@ def score(
 
     Args:
         path: folder or zip file.
-        heard: called with a sentence before each step that may take long.
         by: what a new entry of a round sent: ``"predictions"`` or ``"code"``.
     """
     try:
@@ -158,10 +157,8 @@ class Checked:
     """The checked runs of a submission.
 
     Attributes:
-        runs: all runs.
         truths: the own data of each run that belongs to a contest, by the run's name.
         problems: reasons why the submission is not accepted, one sentence each.
-        notes: further remarks.
     """
 
     runs: Sequence[Run]
@@ -196,7 +193,9 @@ def check(folder: Path, manifest: Manifest, contests: Sequence[Contest], limits:
     if outside:
         notes.append(f"{outside} runs belong to no contest of the board and are left out.")
     entered = [(run, truths[run.id]) for run in runs if run.id in truths]
-    problems = _duplicates(entered)
+    count = Counter((_line(truth), truth.cell) for _, truth in entered)
+    twice = [f"{line}: {cell}" for (line, cell), n in count.items() if n > 1]
+    problems = [f"{len(twice)} runs are given more than once: {listed(twice)}."] if twice else []
     problems += _not_applicable(entered, manifest.not_applicable, contests)
     lines = ((truth.contest, run.job.network or "", truth.cell) for run, truth in entered)
     problems += incomplete(lines, manifest.track)
@@ -213,12 +212,6 @@ _Entered = Sequence[tuple[Run, Truth]]
 def _line(truth: Truth) -> str:
     name, network = truth.contest.name, truth.job.network
     return f"{name} with {network}" if network else name
-
-
-def _duplicates(entered: _Entered) -> list[str]:
-    count = Counter((_line(truth), truth.cell) for _, truth in entered)
-    twice = [f"{line}: {cell}" for (line, cell), n in count.items() if n > 1]
-    return [f"{len(twice)} runs are given more than once: {listed(twice)}."] if twice else []
 
 
 def _not_applicable(entered: _Entered, named: Sequence[str], contests: Sequence[Contest]) -> list[str]:

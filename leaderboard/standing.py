@@ -26,7 +26,6 @@ class Standing:
     """The standing of an entry.
 
     Attributes:
-        verified: whether it is verified.
         how: the reason, as the end of a sentence.
     """
 
@@ -48,16 +47,12 @@ class Again(Open):
 
     Attributes:
         files: SHA-256 of the submission's files.
-        seed: seed of the sample.
-        runs: the repeated runs.
         of: number of runs of the entry that did not fail.
         compared: number of repeated runs that succeeded and were compared.
         tolerance: greatest permitted difference of labels (a share) and metrics.
         differing_labels: greatest share of differing labels in any run.
         differences: greatest difference of each metric in any run.
         same: whether all runs were compared and no difference exceeds the tolerance.
-        learner: the learner that was run.
-        date: date of the repetition.
         nsl_bench: version that repeated the runs.
         slower: how many times as long as the submission says a repeated run took at most.
         most_slower: how many times as long it may take.
@@ -104,11 +99,7 @@ _BY = {"predictions": "predictions sent before it was revealed", "code": "run by
 
 
 def standing_of(manifest: Manifest, rounds: Sequence[Round], folder: Path | None = None) -> Standing:
-    """The standing of a submission.
-
-    Args:
-        folder: folder of the accepted submission, if it is accepted.
-    """
+    """The standing of a submission."""
     sealed = next((round_ for round_ in rounds if round_.name == manifest.round), None)
     entry = None if sealed is None else sealed.entry(manifest)
     first = _SELF

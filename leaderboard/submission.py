@@ -23,7 +23,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from nsl_bench import __version__
 from nsl_bench.core import registry
@@ -37,10 +37,7 @@ from nsl_bench.run.store import Store
 
 from .contests import Cell, Contest, contest_of, incomplete, of_several_versions
 from .names import invisible, normalised, skeleton
-from .packing import opened_lines, run_rows, write_lines
-
-if TYPE_CHECKING:
-    pass
+from .packing import column_types, opened_lines, run_rows, write_lines
 
 SCHEMA = 1
 """Version of the form."""
@@ -53,7 +50,7 @@ _Written = tuple[Mapping[str, Any], Iterable[Mapping[str, Any]]]
 """A run as it is written: its line, and its rows of predictions."""
 
 _PAGE, _LEVEL = 1 << 26, 19
-_NETWORK_ADDRESS = re.compile(r"https?://[^\s<>\"'`\\]+")
+_ADDRESS = re.compile(r"\s*(https?://[^\s<>\"'`\\]+\s*)?")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -66,10 +63,6 @@ def _line(longest: int, shortest: int = 0) -> Is:
         test=lambda text: not invisible(text) and len(text.strip()) >= shortest,
         make=str.strip,
     )
-
-
-def _is_address(text: str) -> bool:
-    return not text.strip() or _NETWORK_ADDRESS.fullmatch(text.strip()) is not None
 
 
 @dataclass(frozen=True)
@@ -104,7 +97,10 @@ class Manifest(Open):
     url: Annotated[
         str,
         Is(
-            "an address of at most 200 characters: https://...", longest=200, test=_is_address, make=str.strip
+            "an address of at most 200 characters: https://...",
+            longest=200,
+            test=_ADDRESS.fullmatch,
+            make=str.strip,
         ),
     ] = ""
     date: Annotated[str, _line(30)] = ""
@@ -159,8 +155,6 @@ def write_submission(
 
     Args:
         contests: the board's contests; runs outside them are left out.
-        learner: learner to submit, if the results contain several.
-        track: track to submit, if the results contain several.
         tuning_trials: number of settings tried when tuning the learner; by default as recorded in the runs.
         earlier: folder of an accepted submission of the same version of the learner, from which runs are
             taken that the results lack.
@@ -285,13 +279,8 @@ def save(out: Path, manifest: Manifest, runs: Iterable[_Written]) -> Manifest:
         rows += [(_order(line, row), row) for row in predictions]
     write_lines(out / RUNS, (json.dumps(line, allow_nan=False) for line in lines))
     rows.sort(key=lambda item: item[0])
-    kinds = {
-        "run": pa.string(),
-        "evaluation": pa.string(),
-        "predicted": pa.list_(pa.int8()),
-        "probabilities": pa.list_(pa.int16()),
-    }
-    table = pa.table({name: pa.array([row[name] for _, row in rows], kind) for name, kind in kinds.items()})
+    columns = {name: pa.array([row[name] for _, row in rows], kind) for name, kind in column_types().items()}
+    table = pa.table(columns)
     pq.write_table(
         table,
         out / PREDICTIONS,

@@ -116,13 +116,13 @@ class Truth:
         """
         if self._is_symbolic(evaluation):
             return np.empty((len(self.labels), 0), np.int32)
-        return _test_split(self.job.tested, self.job.source, self.seed, *self._test).images
+        return _standard(self.job.tested, self.job.source, "test", *self._test, self.seed).images
 
     def shifted(self, evaluation: str) -> npt.NDArray[np.bool_] | None:
         """bool [n]: which test examples are shifted; None where concepts are asked about."""
         if self._is_symbolic(evaluation):
             return None
-        split = _test_split(self.job.tested, self.job.source, self.seed, *self._test)
+        split = _standard(self.job.tested, self.job.source, "test", *self._test, self.seed)
         return split.shift(float(self.job.test_percent)).shifted
 
     @property
@@ -163,7 +163,7 @@ def tests_of(contest: Contest) -> Tests:
 
 def _images(contest: Contest, number: int) -> npt.NDArray[np.int32]:
     """The images that test examples show; those of a sequence in one row."""
-    split = _test_split(contest.tested, contest.source, contest.seed, contest.size, number)
+    split = _standard(contest.tested, contest.source, "test", contest.size, number, contest.seed)
     return joined(split.steps, split.images, -1) if _task(contest.tested).sequential else split.images
 
 
@@ -174,7 +174,7 @@ def _parts(benchmark: str, source: str) -> tuple[Benchmark, ImageSource]:
 
 
 @cache
-def _standard(benchmark: str, source: str, part: Part, size: str, repeat: int, seed: int) -> Split:
+def _standard(benchmark: str, source: str, part: Part, size: str, repeat: int, seed: int | str) -> Split:
     """Examples with images, none of them shifted yet."""
     return make_split(*_parts(benchmark, source), part, size, repeat, seed=seed)
 
@@ -219,11 +219,6 @@ def _majority(benchmark: str, tested: str, size: str, repeat: int, seed: int | s
         zip(task.labels.names, np.bincount(labels, minlength=len(task.labels)).tolist(), strict=True)
     )
     return int(np.argmax([often.get(name, 0) for name in _task(tested).labels.names]))
-
-
-@cache
-def _test_split(benchmark: str, source: str, seed: int | str, size: str, number: int) -> Split:
-    return make_split(*_parts(benchmark, source), "test", size, number, seed=seed)
 
 
 @cache

@@ -16,10 +16,9 @@ from nsl_bench.learners import task_folders
 from nsl_bench.learners.base import About, InvalidOutput
 from nsl_bench.learners.command import command_of, is_command
 from nsl_bench.run.bench import Bench
-from nsl_bench.run.environment import versions
 from nsl_bench.run.exchange import jobs_in
 from nsl_bench.run.job import Job
-from nsl_bench.run.record import Record
+from nsl_bench.run.record import Record, versions
 from nsl_bench.run.store import Store
 from nsl_bench.run.sweep import Executor, Tally, sweep
 from nsl_bench.sandbox.sealing import DataSeed
@@ -36,9 +35,6 @@ def enter(package: Path, out: Path, words: Mapping[str, Any]) -> tuple[Manifest,
     """Create a submission from the predictions in the folders of a round's package.
 
     Contests without predictions are left out.
-
-    Args:
-        words: values of the manifest: name, licence, track, learner ...
 
     Returns:
         The manifest, and the number of runs by contest.
@@ -153,7 +149,6 @@ def run_learner(
 
     Args:
         bench: does the runs; its seed is set for each shift and share.
-        describe: function from a learner's spec to its track and version, in a sandbox.
 
     Raises:
         UserError: the seed is not the round's, or data or networks cannot be created.

@@ -132,8 +132,6 @@ class Round(Declared):
         name: short and unique name.
         commitment: commitment to the secret seed.
         sealed: date of sealing.
-        nsl_bench: version that sealed it.
-        contests: the round's contests.
         entries: entries accepted before the round was revealed.
         secret: the seed; empty until the round is revealed.
         revealed: date of revealing; empty until then.
@@ -207,7 +205,6 @@ class SealedContest(Grid):
     Attributes:
         round: the round's name.
         base: its name in the round.
-        by: how the entry takes part.
         secret: the round's seed, if it is known.
     """
 

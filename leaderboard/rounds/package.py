@@ -149,7 +149,6 @@ def part_digest(
     Meta-data include the sequence and the step of rows that are steps of sequences.
 
     Args:
-        shift: what the shifted ones went through.
         names: of the labels, which are handed out, too; None: they are not.
     """
     labels = None if names is None else [names[k] for k in split.labels.tolist()]

@@ -20,8 +20,8 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.core.metrics import METRICS
 from nsl_bench.core.workers import spread
 from nsl_bench.report.curves import Series, points_of
-from nsl_bench.report.line_styles import learner_slots, line_slots
 from nsl_bench.report.published.papers import ffnsl2023, paper
+from nsl_bench.report.style import learner_slots, line_slots
 
 from ..board import AREAS, FRONT, Board
 from ..comparing import Difference

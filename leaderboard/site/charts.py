@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 from nsl_bench.core.metrics import METRICS
 from nsl_bench.report.curves import Series, draw_series
 from nsl_bench.report.escaping import csv_text, in_picture
-from nsl_bench.report.line_styles import COLOURS
-from nsl_bench.report.style import wrapped
+from nsl_bench.report.style import COLOURS, wrapped
 
 from .rundata import script
 
@@ -45,8 +44,7 @@ class Curve:
     """The lines of a metric over the share of shifted examples.
 
     Attributes:
-        heading: title of its pictures.
-        series: the lines; a slot of colour, marker and dashes each (`nsl_bench.report.line_styles`).
+        series: the lines; a slot of colour, marker and dashes each (`nsl_bench.report.style`).
         base: path of the files, without an ending.
     """
 
@@ -103,7 +101,6 @@ class Front:
 
     Attributes:
         metrics: the metric that ranks, and the one of the horizontal axis.
-        heading: title of its pictures.
         dots: title, values of the metrics, and whether the learner is on the front.
         base: path of the files, without an ending.
     """

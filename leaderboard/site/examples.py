@@ -25,14 +25,7 @@ _BLANK = 160
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture of examples.
-
-    Attributes:
-        shift: what its images went through.
-        file: name in the pictures' folder.
-        width, height: in pixels.
-        text: what it shows, in words.
-    """
+    """A picture of examples."""
 
     shift: str
     file: str

@@ -12,6 +12,7 @@ import numpy as np
 
 from nsl_bench.core.metrics import METRICS
 from nsl_bench.core.shift import STANDARD
+from nsl_bench.run.statistics import std_err
 
 from ..board import AREAS, Board, Rank
 from ..comparing import Difference
@@ -189,10 +190,7 @@ def _points(
             column = mine[:, NAMES.index(metric)]
             numbers = column[~np.isnan(column)]
             if len(numbers):
-                error = (
-                    float(numbers.std(ddof=1) / np.sqrt(len(numbers))) if len(numbers) > 1 else float("nan")
-                )
-                means[metric] = (float(numbers.mean()), error)
+                means[metric] = (float(numbers.mean()), std_err(numbers))
         yield Point(shift, percent, means, [(c.repeat, run, failed[place[c]]) for c, run in members])
 
 

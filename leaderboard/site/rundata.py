@@ -86,7 +86,6 @@ def write_runs(folder: Path, records: Sequence[tuple[Contest, Sequence[dict[str,
     """The runs of an entry, a file a contest.
 
     Args:
-        folder: of the submission.
         records: contests with their runs, as in the board's record.
         out: folder of the files, ``CONTEST.js``.
     """

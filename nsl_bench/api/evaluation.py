@@ -32,9 +32,7 @@ class Evaluation:
     """A set of runs and the results folder that they go to.
 
     Args:
-        grids: grids of runs.
         out: results folder; created if it does not exist.
-        options: how to do the runs.
         own: learners that exist only in this process: their name in the grids, and a function from a seed to
             a learner.
 
@@ -97,7 +95,6 @@ class Evaluation:
         """Do the missing runs. Each result is saved as soon as its run finishes.
 
         Args:
-            on_failure: called with every failed record.
             heard: called with every record, the number of runs done, and the number of runs to do.
             preparing: called with a sentence before an environment of a learner is made.
         """

@@ -274,7 +274,12 @@ def from_folder(
     """
     metadata_of(benchmark, given)
     images, where = [], []
-    examples = _sequences(benchmark, folder) if benchmark.sequential else _rows_of(benchmark, folder)
+    if benchmark.sequential:
+        examples = _sequences(benchmark, folder)
+    else:
+        expected = f"expected EXAMPLE/SLOT.png, e.g. 1/{benchmark.slots[0]}.png"
+        single = _examples(benchmark, folder, expected)
+        examples = {(name, 1): files for name, files in single.items()}
     order = _whole(examples, str(folder))
     for i, row in enumerate(order):
         for slot, path in examples[row].items():
@@ -285,11 +290,6 @@ def from_folder(
     probabilities[list(rows), list(slots)] = network().predict_proba(np.stack(images))
     told = [metadata_of(benchmark, _at_step(benchmark, given, step)) for _, step in order]
     return _arranged(benchmark, order, probabilities, [benchmark.metadata_facts(each) for each in told])
-
-
-def _rows_of(benchmark: Benchmark, folder: Path) -> dict[Row, dict[str, Path]]:
-    expected = f"expected EXAMPLE/SLOT.png, e.g. 1/{benchmark.slots[0]}.png"
-    return {(name, 1): files for name, files in _examples(benchmark, folder, expected).items()}
 
 
 def _sequences(benchmark: Benchmark, folder: Path) -> dict[Row, dict[str, Path]]:

@@ -45,14 +45,7 @@ def run_main_job(
     on_failure: Callable[[Record], None] = lambda record: None,
     heard: Callable[[str], None] = lambda line: None,
 ) -> MainJob:
-    """Run the main job's grid and draw its curves; only what `out` lacks is run.
-
-    Args:
-        out: results folder, made if it is not there.
-        repeats: train splits of each task.
-        on_failure: told of every failed record.
-        heard: told now and then how many runs are done, and the seconds so far.
-    """
+    """Run the main job's grid and draw its curves; only what `out` lacks is run."""
     if repeats < 1:
         raise UserError(f"repeats must be 1 or more; got {repeats}.")
     clock = time.perf_counter()

@@ -20,17 +20,8 @@ Format = Literal["markdown", "csv", "latex", "html"]
 PictureFormat = Literal["png", "svg", "pdf"]
 
 _FILTERS = (
-    "benchmark",
-    "test_task",
-    "learner",
-    "network",
-    "track",
-    "shift",
-    "share",
-    "repeat",
-    "size",
-    "source",
-    "status",
+    *("benchmark", "test_task", "learner", "network", "track", "shift"),
+    *("share", "repeat", "size", "source", "status"),
 )
 _COLUMN_OF = {"share": "percent"}
 
@@ -250,8 +241,7 @@ class Results:
         Raises:
             UserError: an unknown metric.
         """
-        from nsl_bench.report.tables import render
-        from nsl_bench.report.wide import render_wide
+        from nsl_bench.report.tables import render, render_wide
 
         make = render if layout == "long" else render_wide
         return make(self.named(metrics), format, self._metrics(metrics))
@@ -294,8 +284,7 @@ class Results:
         Raises:
             UserError: an unknown metric.
         """
-        from nsl_bench.report.curves import draw
-        from nsl_bench.report.grids import draw_grids
+        from nsl_bench.report.curves import draw, draw_grids
         from nsl_bench.report.structure import draw_structure
 
         runs, shown = self.named(metrics), self._metrics(metrics)

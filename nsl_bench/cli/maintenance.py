@@ -34,7 +34,7 @@ def doctor() -> int:
 
     Exit code 1 if a required part does not work.
     """
-    from nsl_bench.run.environment import LIBRARIES
+    from nsl_bench.run.record import LIBRARIES
 
     wrong = 0
     click.echo(f"nsl-bench {__version__}, Python {platform.python_version()}, {platform.platform()}")
@@ -87,7 +87,7 @@ def doctor() -> int:
 
 def _processor() -> list[str]:
     """Describe the processor and the variables by which libraries choose its instructions and threads."""
-    from nsl_bench.run.environment import VARIABLES, environment, processor
+    from nsl_bench.run.record import VARIABLES, environment, processor
 
     result = [f"{name}: {value}" for name, value in processor().items()]
     chosen = environment().get("variables") or f"none set ({', '.join(VARIABLES)})"

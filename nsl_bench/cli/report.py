@@ -148,18 +148,8 @@ def report(
 def _listed(found: Results) -> str:
     """Every run with its key."""
     tested = ["test_task"] if found.frame["test_task"].any() else []
-    columns = [
-        "key",
-        "status",
-        "benchmark",
-        *tested,
-        "learner",
-        "network",
-        "shift",
-        "percent",
-        "size",
-        "repeat",
-    ]
+    of_run = ("learner", "network", "shift", "percent", "size", "repeat")
+    columns = ["key", "status", "benchmark", *tested, *of_run]
     table = found.frame[columns].rename(columns={"percent": "shifted (%)"})
     return f"{table.to_string(index=False)}\n"
 
@@ -203,18 +193,8 @@ def _differences(found: Results, against: str, metrics: tuple[str, ...], form: F
     learners = found.frame[["learner", "network"]].drop_duplicates()
     if spec not in set(learners["learner"]):
         raise unknown("learner in these results", against, set(learners["learner"]))
-    columns = [
-        "benchmark",
-        "shift",
-        "percent",
-        "first",
-        "second",
-        "difference",
-        "low",
-        "high",
-        "p_value",
-        "n",
-    ]
+    numbers = ("first", "second", "difference", "low", "high", "p_value", "n")
+    columns = ["benchmark", "shift", "percent", *numbers]
     for learner, network in learners.itertuples(index=False, name=None):
         if learner == spec:
             continue

@@ -25,14 +25,7 @@ VARIABLE = "NSL_BENCH_CACHE"
 """Environment variable that names the cache folder."""
 
 KINDS = (
-    "checked",
-    "copies",
-    "datasets",
-    "digests",
-    "environments",
-    "hub",
-    "networks",
-    "predictions",
+    *("checked", "copies", "datasets", "digests", "environments", "hub", "networks", "predictions"),
     "training",
 )
 """Its subfolders; what else there is in the folder is not ours."""

@@ -76,12 +76,16 @@ def modules_used(spec: str, kind: registry.Kind = "learner") -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in result if name.partition(".")[0] not in known))
 
 
+def _tree(file: Path) -> ast.Module:
+    """What a file says; nothing if it cannot be read."""
+    with suppress(OSError, SyntaxError, ValueError, RecursionError):
+        return ast.parse(file.read_bytes())
+    return ast.Module([], [])
+
+
 def _named(file: Path) -> Iterator[str]:
     """The modules that a file imports by their full name."""
-    try:
-        left: list[ast.AST] = [ast.parse(file.read_bytes())]
-    except (OSError, SyntaxError, ValueError, RecursionError):
-        return
+    left: list[ast.AST] = [_tree(file)]
     while left:
         node = left.pop(0)
         if isinstance(node, ast.Import):
@@ -164,12 +168,8 @@ def _folder_of(top: str) -> Path | None:
 
 def _imported(file: Path, root: Path, package: str | None) -> Iterator[Path]:
     """The files below `root` that a file imports, of one package if that is named."""
-    try:
-        tree = ast.parse(file.read_bytes())
-    except (OSError, SyntaxError, ValueError, RecursionError):
-        return
     folders = file.relative_to(root).parent.parts
-    for node in ast.walk(tree):
+    for node in ast.walk(_tree(file)):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):

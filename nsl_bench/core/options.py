@@ -96,7 +96,6 @@ class Option:
         """The value as a plain Python value. NumPy's scalars count as numbers, texts as paths.
 
         Args:
-            value: what was given.
             owner: what has the option, as a message begins: ``"softmax: "``.
 
         Raises:
@@ -197,11 +196,7 @@ class HasOptions:
         }
 
     def spec_with(self, **changed: Any) -> str:
-        """The spec of this part: its class's name, and the options that are not at their defaults.
-
-        Args:
-            changed: values that options shall have instead.
-        """
+        """The spec of this part: its class's name, and the options that are not at their defaults."""
         given = {name: changed.get(name, getattr(self, name)) for name in self._declared}
         words = [
             f"{name}={value:.10g}" if isinstance(value, float) else f"{name}={value}"

@@ -38,7 +38,6 @@ def opened(file: Path, what: str = "The image") -> Iterator[Image.Image]:
     """A picture of a file, not decoded yet; decode it in the block, and do nothing else there.
 
     Args:
-        file: an image file of any of the common formats.
         what: what it is, as a sentence begins.
 
     Raises:

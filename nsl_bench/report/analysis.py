@@ -45,12 +45,7 @@ _BY = ["benchmark", "test_task", "source", "size", "network", "learner", "shift"
 
 
 def holds(rules: Iterable[str], predicate: str) -> bool:
-    """Whether a hypothesis has a rule with a predicate in its body (its head if it has no body).
-
-    Args:
-        rules: with full stops.
-        predicate: a name, e.g. ``"rank_higher"``.
-    """
+    """Whether a hypothesis has a rule with a predicate in its body (its head if it has no body)."""
     return predicate in _subjects(tuple(rules))
 
 

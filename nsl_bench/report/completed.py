@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from nsl_bench.core import registry
+from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.metrics import METRICS, Answers, compute
 from nsl_bench.core.sequences import check_sequences, sequences_of
@@ -43,10 +44,8 @@ class Runs(Protocol):
 def completed(runs: Runs, metrics: Sequence[str]) -> pd.DataFrame:
     """The runs' frame, in which metrics that stored predictions give are filled in."""
     frame = runs.frame
-    missing = [
-        name for name in metrics if _from_predictions(name) and _lacks(frame, name) and _applies(frame, name)
-    ]
-    if frame.empty or not missing:
+    missing = [] if frame.empty else [name for name in metrics if _is_missing(frame, name)]
+    if not missing:
         return frame
     frame = frame.copy()
     wanted = {name: METRICS[name] for name in missing}
@@ -80,46 +79,30 @@ def expanded(frame: pd.DataFrame, metrics: Sequence[str]) -> tuple[str, ...]:
             continue
         columns = ("benchmark", "test_task") if len(frame) else ()
         tasks = [task for column in columns for task in frame[column].unique() if task]
-        names += [f"{name}_{label}" for task in tasks for label in _labels_if_here(task)]
+        made = [task for task in map(_task, tasks) if task is not None]
+        names += [f"{name}_{label}" for task in made for label in task.labels.names]
     return tuple(dict.fromkeys(names))
 
 
-def _labels_if_here(task: str) -> tuple[str, ...]:
-    try:
-        return _labels(task)
-    except UserError:  # a task of a package that is not installed
-        return ()
-
-
-def _from_predictions(name: str) -> bool:
+def _is_missing(frame: pd.DataFrame, name: str) -> bool:
+    """Whether some run lacks a metric that its stored predictions may give."""
     metric = METRICS[name]
-    computed = metric.compute is not None or metric.per_example is not None
-    return computed and not {"shifted", "network"} & set(metric.needs)
-
-
-def _applies(frame: pd.DataFrame, name: str) -> bool:
-    """Whether a metric may be there for some run: those of sequences only for tasks that have them."""
-    if "sequences" not in METRICS[name].needs:
-        return True
-    return any(_is_sequential(task) for task in frame["benchmark"].unique()) if len(frame) else False
-
-
-@cache
-def _is_sequential(task: str) -> bool:
-    try:
-        return bool(registry.create("benchmark", task).sequential)
-    except UserError:  # a task of a package that is not installed
+    if (metric.compute or metric.per_example) is None or {"shifted", "network"} & set(metric.needs):
         return False
-
-
-def _lacks(frame: pd.DataFrame, name: str) -> bool:
-    return name not in frame or bool(frame.loc[frame["status"] == "ok", name].isna().any())
+    if name in frame and not frame.loc[frame["status"] == "ok", name].isna().any():
+        return False
+    tasks = map(_task, frame["benchmark"].unique())
+    return "sequences" not in metric.needs or any(task is not None and task.sequential for task in tasks)
 
 
 @cache
-def _labels(task: str) -> tuple[str, ...]:
-    names: tuple[str, ...] = registry.create("benchmark", task).labels.names
-    return names
+def _task(name: str) -> Benchmark | None:
+    """A task; None if it is of a package that is not installed."""
+    try:
+        task: Benchmark = registry.create("benchmark", name)
+    except UserError:
+        return None
+    return task
 
 
 def _sequences(part: pd.DataFrame) -> dict[str, Any]:
@@ -136,7 +119,10 @@ def _sequences(part: pd.DataFrame) -> dict[str, Any]:
 
 def answers_in(record: Record, stored: pd.DataFrame) -> list[Answers]:
     """The answers of each evaluation that is stored."""
-    names = _labels(record.job.tested)
+    task = _task(record.job.tested)
+    if task is None:
+        return []
+    names = task.labels.names
     codes = {**_CODES, **{name: k for k, name in enumerate(names)}}
     columns = [f"p_{name}" for name in names]
     evaluations = list(stored["evaluation"].unique())

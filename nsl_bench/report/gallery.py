@@ -6,7 +6,7 @@ import contextlib
 import inspect
 import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +17,6 @@ from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.shift import STANDARD, named_shifts, resolve
 from nsl_bench.core.source import ImageSource
-from nsl_bench.core.types import PoolPart
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -43,21 +42,6 @@ def sheet(images: npt.NDArray[np.uint8], columns: int, gap: int = 4, paper: int 
         top, left = gap + k // columns * (height + gap), gap + k % columns * (width + gap)
         page[top : top + height, left : left + width] = images[k]
     return Image.fromarray(page)
-
-
-def contact_sheet(
-    source: ImageSource,
-    variant: str = "standard",
-    *,
-    part: PoolPart = "network",
-    indices: Sequence[int] | None = None,
-    columns: int = 13,
-) -> Image.Image:
-    """A sheet of a source's images: by default the first one of each concept."""
-    if indices is None:
-        _, first = np.unique(source.labels(part), return_index=True)
-        indices = first.tolist()
-    return sheet(source.render(part, np.asarray(indices, np.int64), variant), columns)
 
 
 def concepts_sheet(source: ImageSource, images: int = 3, columns: int = 12) -> Image.Image:
@@ -127,19 +111,14 @@ def _others(benchmark: Benchmark, source: ImageSource) -> Mapping[str, tuple[str
 
 def severities(benchmark: Benchmark, source: ImageSource) -> Mapping[str, tuple[str, ...]]:
     """The shifts that have severities and fit a source, each with its specs from slight to strong."""
-    return dict(_severities(benchmark, source))
-
-
-def _severities(benchmark: Benchmark, source: ImageSource) -> Iterator[tuple[str, tuple[str, ...]]]:
+    specs_of = {}
     for name in registry.names("shift"):
-        if "severity" not in inspect.signature(registry.factory("shift", name)).parameters:
-            continue
-        specs = tuple(f"{name}:severity={severity}" for severity in SEVERITIES)
-        try:
-            resolve(specs[0], benchmark, source)
-        except UserError:
-            continue
-        yield name, specs
+        if "severity" in inspect.signature(registry.factory("shift", name)).parameters:
+            specs = tuple(f"{name}:severity={severity}" for severity in SEVERITIES)
+            with contextlib.suppress(UserError):
+                resolve(specs[0], benchmark, source)
+                specs_of[name] = specs
+    return specs_of
 
 
 def _captioned(

@@ -31,6 +31,7 @@ from nsl_bench.run.statistics import NOTHING, SPLITS, holm, interval, padded, pa
 if TYPE_CHECKING:
     import pandas as pd
 
+
 _AXES = {"repeat": SPLITS, "network_seed": "network seeds", "learner_draw": "learner seeds"}
 _LINE = [*SETTING, "track", "network", "learner", "shift", "percent"]
 _SHOWN = ("benchmark", "test_task", "source", "size", "track", "network", "learner", "shift", "percent")

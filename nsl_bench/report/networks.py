@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from nsl_bench.perception.trained_networks import BINS, Figures
 from nsl_bench.report.escaping import escaped, in_picture
-from nsl_bench.report.line_styles import COLOURS
-from nsl_bench.report.style import HATCHES, panel_legend, save, subplots
+from nsl_bench.report.style import COLOURS, HATCHES, panel_legend, save, subplots
 
 if TYPE_CHECKING:
     import pandas as pd

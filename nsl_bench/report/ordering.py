@@ -9,7 +9,7 @@ from functools import cache
 import pandas as pd
 
 from nsl_bench.core import registry
-from nsl_bench.core.benchmark import Benchmark
+from nsl_bench.core.benchmark import Benchmark, Family
 from nsl_bench.core.errors import UserError
 
 _NUMBER = re.compile(r"(\d+(?:\.\d+)?)")
@@ -28,8 +28,9 @@ def in_order(tasks: Iterable[str]) -> list[str]:
     family go by size: number of slots, then the values of their options, defaults included.
     """
     tasks = set(tasks)
-    named = {name for name in map(_family_of, tasks) if all(map(_is_named, _of_family(tasks, name)))}
-    return sorted(tasks, key=lambda task: _place(task, _family_of(task) in named))
+    families = {task: found[1] for task in tasks if (found := _task(task))}
+    unlisted = {family.name for task, family in families.items() if task not in family.members}
+    return sorted(tasks, key=lambda task: _place(task, unlisted))
 
 
 def sorted_rows(table: pd.DataFrame, by: Sequence[str]) -> pd.DataFrame:
@@ -47,36 +48,23 @@ def _places(column: pd.Series) -> pd.Series:
 
 
 @cache
-def _task(name: str) -> Benchmark | None:
-    """The task; None if it has no family, or is of a package that is not installed."""
+def _task(name: str) -> tuple[Benchmark, Family] | None:
+    """The task and its family; None if it has none, or is of a package that is not installed."""
     try:
         task: Benchmark = registry.create("benchmark", name)
     except UserError:
         return None
-    return task if task.family is not None else None
+    return None if task.family is None else (task, task.family)
 
 
-def _family_of(name: str) -> str:
-    task = _task(name) if name else None
-    return "" if task is None or task.family is None else task.family.name
-
-
-def _of_family(tasks: Iterable[str], family: str) -> list[str]:
-    return [task for task in tasks if _family_of(task) == family]
-
-
-def _is_named(name: str) -> bool:
-    task = _task(name) if name else None
-    return task is not None and task.family is not None and name in task.family.members
-
-
-def _place(name: str, named: bool) -> tuple[object, ...]:
-    """Key of a task; with `named`, its family names all tasks that are sorted."""
-    task = _task(name) if name else None
-    if task is None or task.family is None:
+def _place(name: str, unlisted: set[str]) -> tuple[object, ...]:
+    """Key of a task; families that are `unlisted` do not name all tasks that are sorted."""
+    if (found := _task(name)) is None:
         return (bool(name), "", 0, (), natural(name))
-    place = task.family.members.index(name) if named else len(task.slots)
-    return (True, task.family.name, place, () if named else _options(name), natural(name))
+    task, family = found
+    if family.name in unlisted:
+        return (True, family.name, len(task.slots), _options(name), natural(name))
+    return (True, family.name, family.members.index(name), (), natural(name))
 
 
 def _options(name: str) -> tuple[tuple[str | float, ...], ...]:

@@ -12,8 +12,7 @@ import numpy.typing as npt
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.metrics.predictions import reliability
 from nsl_bench.report.completed import Runs
-from nsl_bench.report.line_styles import colour_of, line_slots, marker_of
-from nsl_bench.report.style import heading, legend, save, subplots
+from nsl_bench.report.style import colour_of, heading, legend, line_slots, marker_of, save, subplots
 from nsl_bench.report.tables import file_name, short_names
 from nsl_bench.run.job import Job
 from nsl_bench.run.store import NoPredictions
@@ -30,7 +29,6 @@ def draw_reliability(results: Runs, folder: Path) -> list[Path]:
     Args:
         results: the runs and what they predicted; runs without framework evaluation, and those of versions
             that did not keep the labels, are left out. Damaged predictions are named on standard error.
-        folder: made if it is not there.
     """
     panels: dict[tuple[str, str], dict[float, dict[str, Counts]]] = defaultdict(lambda: defaultdict(dict))
     line_of: dict[str, tuple[str, ...]] = {}

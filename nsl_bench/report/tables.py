@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -25,24 +25,24 @@ from nsl_bench.report.escaping import Format, csv_text, escaped, plain
 from nsl_bench.report.ordering import sorted_rows
 from nsl_bench.run.job import PROTOCOL, source_identity
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+
 DEFAULT_METRICS = (
     *("hypothesis_accuracy", "hypothesis_sequence_accuracy", "framework_accuracy", "sequence_accuracy"),
     *("effective_image_accuracy", "brier_score", "atoms", "learning_time", "prediction_time"),
 )
 """Those of sequences are left out where a task has none."""
-
 SETTING = (
     *("benchmark", "benchmark_version", "test_task", "source"),
     *("size", "splits", "seed", "sealed", "protocol"),
 )
 ROW = ("track", "network", "learner", "shift", "percent")
-
 NOT_DEFINED = "not defined"
 """What tables show of a metric that compares with a true rule, where the task has none."""
-
 NOT_APPLICABLE = "not applicable"
 """What tables show where a learner cannot take the task."""
-
 _VERSIONS = ("learner_version", "network_version")
 _NOT_APPLICABLE = "not_applicable"
 _GIVEN = "accuracy_given_"
@@ -282,8 +282,6 @@ def as_text(table: pd.DataFrame, format: Format, *, words: bool = False) -> str:
     """A table as text of a form.
 
     Args:
-        table: without its index.
-        format: of the text.
         words: whether its cells are words already; numbers get three digits.
     """
     if format == "html":
@@ -346,3 +344,81 @@ def render(runs: pd.DataFrame, format: Format = "markdown", metrics: Sequence[st
         heading = heading_of(setting if isinstance(setting, tuple) else (setting,))
         pieces.append(titled(heading, as_text(wide, format, words=True), format))
     return "\n".join(pieces) if pieces else "No finished runs.\n"
+
+
+_LINE = ["learner", "track", "network"]
+
+
+def render_wide(
+    runs: pd.DataFrame, format: Format = "markdown", metrics: Sequence[str] = DEFAULT_METRICS
+) -> str:
+    """A table for each setting, shift and metric.
+
+    Args:
+        format: of the text; ``"csv"`` gives means without errors or marks, all tables one below the other.
+    """
+    table = summarise(runs, metrics)
+    pieces = []
+    for place, group in table.groupby([*SETTING, "shift", "metric"], sort=False, observed=True):
+        *setting, shift, name = map(str, place) if isinstance(place, tuple) else ()
+        metric = METRICS[name]
+        mean = group.pivot_table("mean", _LINE, "percent", observed=True, sort=False)
+        error = group.pivot_table("std_err", _LINE, "percent", observed=True, sort=False, dropna=False)
+        if format == "csv":
+            lead = {**dict(zip(SETTING, setting, strict=True)), "shift": shift, "metric": name}
+            flat = mean.reset_index()
+            for k, (column, value) in enumerate(lead.items()):
+                flat.insert(k, column, value)
+            pieces.append(csv_text(flat))
+            continue
+        cells = _cells(mean, error.reindex_like(mean), name, format).reset_index()
+        for column in _LINE:
+            cells[column] = [plain(str(name), format) for name in cells[column]]
+        cells = without_constant(cells)
+        cells.columns = [c if isinstance(c, str) else f"{c:g} %" for c in cells.columns]
+        title = f"{heading_of(setting)}: {metric.title}, shift {shift}"
+        pieces.append(_text(cells, title, format))
+    lacking = not_applicable(runs, metrics[:1])
+    for place, group in lacking.groupby([*SETTING, "shift"], sort=False):
+        *setting, shift = map(str, place) if isinstance(place, tuple) else ()
+        title = f"{heading_of(setting)}, shift {shift}: {NOT_APPLICABLE}"
+        if format != "csv":
+            learners = ", ".join(dict.fromkeys(group["learner"]))
+            pieces.append(titled(title, f"{plain(learners, format)}: cannot take this task", format))
+    for place, _ in not_defined(runs, metrics).groupby([*SETTING, "shift", "metric"], sort=False):
+        *setting, shift, name = map(str, place) if isinstance(place, tuple) else ()
+        title = f"{heading_of(setting)}: {METRICS[name].title}, shift {shift}"
+        if format != "csv":
+            pieces.append(titled(title, f"{NOT_DEFINED}: the task has no true rule", format))
+    return "\n".join(pieces) if pieces else "No finished runs.\n"
+
+
+def _cells(mean: pd.DataFrame, error: pd.DataFrame, name: str, format: str) -> pd.DataFrame:
+    """Mean and standard error as text; of each column the best is bold, as it is shown."""
+    metric = METRICS[name]
+    rounded = mean.round(metric.digits)
+    best = rounded.max() if metric.higher_is_better else rounded.min()
+    cells = mean.astype(object)
+    for row in mean.index:
+        for column in mean.columns:
+            value, spread = mean.loc[row, column], error.loc[row, column]
+            if np.isnan(value):
+                cells.loc[row, column] = ""
+                continue
+            text = cell(value, spread, name)
+            marked = metric.higher_is_better is not None and rounded.loc[row, column] == best[column]
+            if marked and len(mean) > 1:
+                bold = {"latex": rf"\textbf{{{text}}}", "html": f"<b>{text}</b>"}
+                text = bold.get(format, f"**{text}**")
+            cells.loc[row, column] = text
+    return cells
+
+
+def _text(cells: pd.DataFrame, title: str, format: Format) -> str:
+    """Cells that are text of the form already, below a heading."""
+    if format == "html":
+        return titled(title, cells.to_html(index=False, escape=False, border=0), format)
+    if format == "latex":
+        body = cells.to_latex(index=False, escape=False).replace("±", r"$\pm$").replace(" %", r" \%")
+        return titled(title, body, format)
+    return titled(title, cells.to_markdown(index=False, tablefmt="github", disable_numparse=True), format)

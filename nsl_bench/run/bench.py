@@ -17,12 +17,11 @@ from nsl_bench.learners.command import is_command
 from nsl_bench.learners.environments import is_environment
 from nsl_bench.learners.view import View
 from nsl_bench.logic.guarded.child import Allowance
-from nsl_bench.run.environment import environment, limits_said, versions
 from nsl_bench.run.fit_cache import FitCache
 from nsl_bench.run.grid import Options
 from nsl_bench.run.job import Job
 from nsl_bench.run.material import Material, Materials
-from nsl_bench.run.record import Record
+from nsl_bench.run.record import Record, environment, limits_said, versions
 from nsl_bench.run.scoring import Measured, blaming, imputed, measure_learner
 from nsl_bench.run.structural_shift import changed_sizes
 from nsl_bench.sandbox.command import CommandLearner
@@ -41,7 +40,6 @@ class Outcome:
 
     Attributes:
         predictions: predictions for each test example; of a failed run, the majority class.
-        log: what the learner printed.
     """
 
     record: Record

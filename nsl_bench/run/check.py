@@ -38,13 +38,7 @@ _LINES = 50
 
 @dataclass(frozen=True)
 class Finding:
-    """A finding of `check`.
-
-    Attributes:
-        wrong: whether it is a problem; otherwise it is a note.
-        where: the task.
-        sentence: the problem or note, in one sentence.
-    """
+    """A finding of `check`."""
 
     wrong: bool
     where: str

@@ -104,7 +104,6 @@ class Turns:
     """The runs that a sweep may start: those that no other sweep does, or did since this one began.
 
     Args:
-        store: the results folder.
         again: whether a run that has a record with a status is to be repeated.
     """
 

@@ -11,7 +11,6 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.learners import task_folders
 from nsl_bench.learners.d2k import learning_task
 from nsl_bench.learners.folder_formats import Format
-from nsl_bench.learners.view import View
 from nsl_bench.run.bench import Bench, Outcome
 from nsl_bench.run.job import Job
 from nsl_bench.sandbox.command import FolderLearner
@@ -37,17 +36,14 @@ def export(
         try:
             task_folders.write(folder, train, test, validation, images=images, about=about, form=form)
             if train.track in ("symbolic", "pretrained"):
-                (folder / "train.las").write_text(_as_las(train), encoding="utf-8")
+                task = learning_task(train)
+                # Names that FastLAS and ILASP read.
+                named = tuple(replace(one, id=one.id.replace("-", "_")) for one in task.examples)
+                las = replace(task, examples=named).to_las()
+                (folder / "train.las").write_text(las, encoding="utf-8")
         except OSError as error:
             raise UserError(f"The folder {folder} cannot be written: {error.strerror}.") from error
         yield folder
-
-
-def _as_las(train: View) -> str:
-    """The learning task as text; examples have names that FastLAS and ILASP read."""
-    task = learning_task(train)
-    examples = tuple(replace(example, id=example.id.replace("-", "_")) for example in task.examples)
-    return replace(task, examples=examples).to_las()
 
 
 def _name(job: Job) -> str:

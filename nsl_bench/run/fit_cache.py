@@ -25,10 +25,7 @@ class Shared:
     """A learner that learned in an earlier run.
 
     Attributes:
-        key: of that run.
         learner: as that run made it; ends with `stack`.
-        learned: what it learned.
-        fit_key: of what it learned.
         stack: closes the learner.
     """
 

@@ -30,85 +30,65 @@ def _said(meaning: str, *flags: str) -> Mapping[str, Any]:
     return {"meaning": meaning, "flags": flags}
 
 
+def _option(default: Any, meaning: str, *flags: str) -> Any:
+    """A field with a default."""
+    return field(default=default, metadata=_said(meaning, *flags))
+
+
 @dataclass(frozen=True)
 class Grid(Declared):
     """A grid of runs: every combination of its lists."""
 
     benchmark: str = field(metadata=_said("Task."))
     learners: _TEXTS = field(metadata=_said("Learner: name, module:Class or file.py:Class.", "--learner"))
-    shifts: _TEXTS = field(
-        default=("standard",), metadata=_said("Shift, as a short name or spec.", "--shift")
+    shifts: _TEXTS = _option(("standard",), "Shift, as a short name or spec.", "--shift")
+    percents: _SHARES = _option(
+        (0,), "Shares of shifted examples (%) in both train and test set.", "--shares", "--percents"
     )
-    percents: _SHARES = field(
-        default=(0,),
-        metadata=_said(
-            "Shares of shifted examples (%) in both train and test set.", "--shares", "--percents"
-        ),
+    train_shifts: _TEXTS = _option((), "Shift of the train images, instead of --shift.", "--train-shift")
+    train_percents: _SHARES = _option(
+        (),
+        "Shares of shifted train examples (%). Each is combined with each of --test-shares.",
+        "--train-shares",
     )
-    train_shifts: _TEXTS = field(
-        default=(), metadata=_said("Shift of the train images, instead of --shift.", "--train-shift")
+    test_shifts: _TEXTS = _option((), "Shift of the test images, instead of --shift.", "--test-shift")
+    test_percents: _SHARES = _option((), "Shares of shifted test examples (%).", "--test-shares")
+    sizes: _TEXTS = _option(("small",), "Train size.", "--size")
+    repeats: _REPEATS = _option((1, 2, 3, 4, 5), "Number of train splits.", "--repeats")
+    sources: _TEXTS = _option(
+        (),
+        "Image source: mnist:FOLDER, decks:FOLDER,standard=DECK ... Default: the embedded one.",
+        "--source",
     )
-    train_percents: _SHARES = field(
-        default=(),
-        metadata=_said(
-            "Shares of shifted train examples (%). Each is combined with each of --test-shares.",
-            "--train-shares",
-        ),
+    networks: _TEXTS = _option(("softmax",), "Perception network.", "--network")
+    network_seeds: _NATURALS = _option(
+        (), "Seeds of each network. Default: the network's own.", "--network-seeds"
     )
-    test_shifts: _TEXTS = field(
-        default=(), metadata=_said("Shift of the test images, instead of --shift.", "--test-shift")
+    learner_draws: _NATURALS = _option((0,), "Seeds of each learner, counted from 0.", "--learner-seeds")
+    track: Annotated[Literal["own", "symbolic"], Is('"own" or "symbolic"')] = _option(
+        "own",
+        "own: the learner's track. symbolic: learners see true concepts instead of network predictions.",
+        "--track",
     )
-    test_percents: _SHARES = field(
-        default=(), metadata=_said("Shares of shifted test examples (%).", "--test-shares")
+    seed: Annotated[int, Is("a whole number of 64 bits", least=-(2**63), most=2**63 - 1)] = _option(
+        0, "Seed of the data, from which the learners' seeds are derived.", "--seed"
     )
-    sizes: _TEXTS = field(default=("small",), metadata=_said("Train size.", "--size"))
-    repeats: _REPEATS = field(default=(1, 2, 3, 4, 5), metadata=_said("Number of train splits.", "--repeats"))
-    sources: _TEXTS = field(
-        default=(),
-        metadata=_said(
-            "Image source: mnist:FOLDER, decks:FOLDER,standard=DECK ... Default: the embedded one.",
-            "--source",
-        ),
+    splits: str = _option(
+        "",
+        "Folder of existing splits (test.csv, small/train_1.csv ...) to use instead of generating them.",
+        "--splits",
     )
-    networks: _TEXTS = field(default=("softmax",), metadata=_said("Perception network.", "--network"))
-    network_seeds: _NATURALS = field(
-        default=(), metadata=_said("Seeds of each network. Default: the network's own.", "--network-seeds")
+    preset: str = _option(
+        "",
+        "Shares by name, 0 to 100 % in steps of 10, of the task's first shift unless one is named: shift "
+        "(train and test examples alike), run-time-shift (test only) or train-shift. Or test tasks by "
+        "name: longer, longer-seen-images (addition), more-disks, more-disks-longer (hanoi).",
+        "--preset",
     )
-    learner_draws: _NATURALS = field(
-        default=(0,), metadata=_said("Seeds of each learner, counted from 0.", "--learner-seeds")
-    )
-    track: Annotated[Literal["own", "symbolic"], Is('"own" or "symbolic"')] = field(
-        default="own",
-        metadata=_said(
-            "own: the learner's track. symbolic: learners see true concepts instead of network predictions.",
-            "--track",
-        ),
-    )
-    seed: Annotated[int, Is("a whole number of 64 bits", least=-(2**63), most=2**63 - 1)] = field(
-        default=0, metadata=_said("Seed of the data, from which the learners' seeds are derived.", "--seed")
-    )
-    splits: str = field(
-        default="",
-        metadata=_said(
-            "Folder of existing splits (test.csv, small/train_1.csv ...) to use instead of generating them.",
-            "--splits",
-        ),
-    )
-    preset: str = field(
-        default="",
-        metadata=_said(
-            "Shares by name, 0 to 100 % in steps of 10, of the task's first shift unless one is named: shift "
-            "(train and test examples alike), run-time-shift (test only) or train-shift. Or test tasks by "
-            "name: longer, longer-seen-images (addition), more-disks, more-disks-longer (hanoi).",
-            "--preset",
-        ),
-    )
-    test_tasks: _TEXTS = field(
-        default=(),
-        metadata=_said(
-            "Task of the same family to test on, e.g. sudoku_9x9 for sudoku_4x4. Default: the task itself.",
-            "--test-task",
-        ),
+    test_tasks: _TEXTS = _option(
+        (),
+        "Task of the same family to test on, e.g. sudoku_9x9 for sudoku_4x4. Default: the task itself.",
+        "--test-task",
     )
 
 

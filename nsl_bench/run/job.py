@@ -26,10 +26,6 @@ _OUTSIDE = ("splits",)
 """Fields that decide nothing: where a folder lies, whose content has a fingerprint."""
 
 
-def _is_commitment(text: str) -> bool:
-    return not text or re.fullmatch("[0-9a-f]{64}", text) is not None
-
-
 TEST_TASK = ("test_task", "test_task_version", "test_source_fingerprint")
 """Fields that count only where the test task is another one."""
 
@@ -152,7 +148,9 @@ class Job(Written):
     splits_fingerprint: str = ""
     learner_version: str = ""
     network_version: str = ""
-    sealed: Annotated[str, Is("64 hexadecimal digits, or none", test=_is_commitment)] = ""
+    sealed: Annotated[
+        str, Is("64 hexadecimal digits, or none", test=re.compile("([0-9a-f]{64})?").fullmatch)
+    ] = ""
     learner_draw: Annotated[int, Is("a whole number of 0 or more", least=0)] = 0
     protocol: Annotated[int, Is("a whole number of 1 or more", least=1)] = 1
     test_task: str = ""

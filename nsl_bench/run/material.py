@@ -34,7 +34,6 @@ class ResolvedSet:
 
     Attributes:
         of_split: the task as the run's train split has it, with the concepts of train and test task.
-        source: the image source.
         shift: shift of the images of shifted examples; None if there is none.
         percent: share of shifted examples, 0..100.
     """
@@ -52,7 +51,6 @@ class ResolvedJob:
 
     Attributes:
         train, test: what its sets are made of.
-        concept_space: the concepts of train and test task.
         network: the trained network; None in tracks without one.
         seed: the seed of the data; a text is a secret one.
     """
@@ -71,13 +69,7 @@ class ResolvedJob:
 
 @dataclass(frozen=True)
 class Data:
-    """One part of a run's examples, with the network's predictions.
-
-    Attributes:
-        shift: shift of the images of shifted examples; None if there is none.
-        predictions: the network's predictions; None without a network.
-        content_hash: hash of the examples and their images.
-    """
+    """One part of a run's examples, with the network's predictions."""
 
     split: Split
     shift: Shift | None
@@ -114,7 +106,6 @@ class Material:
         """The view of a part that the learner receives.
 
         Args:
-            labelled: whether the view has labels.
             truth: whether the view has true concepts instead of images and the network's predictions.
         """
         side, track = self.resolved.of(data.split.part), self.resolved.job.track

@@ -110,6 +110,8 @@ def _records(path: str) -> list[str]:
 
 def _predictions(path: str, key: str | None) -> list[tuple[str, Any]]:
     """The columns of a file: numbers as they are, texts as places among those that occur."""
+    import pyarrow as pa
+
     table = _table(path, key)
     result: list[tuple[str, Any]] = []
     for name in table.column_names:
@@ -117,7 +119,7 @@ def _predictions(path: str, key: str | None) -> list[tuple[str, Any]]:
         if name.startswith("p_"):
             if key is None or column.null_count < len(column):
                 result.append((name, column.to_numpy(zero_copy_only=False)))
-        elif name in _COUNTS and _is_count(column.type) and column.null_count == 0:
+        elif name in _COUNTS and pa.types.is_integer(column.type) and column.null_count == 0:
             result.append((name, column.to_numpy(zero_copy_only=False)))
         elif name in _TEXTS or (name == _CONCEPTS and column.null_count < len(column)):
             coded = column.fill_null("").dictionary_encode()
@@ -139,7 +141,8 @@ def _merge(paths: Sequence[str], out: str) -> None:
     for path in paths:
         table = _table(path, None)
         # What else a file holds is not a run's, and need not go with what another file holds.
-        table = table.select([name for name in table.column_names if _is_kept(name)])
+        kept = (*_TEXTS, *_COUNTS, _CONCEPTS)
+        table = table.select([n for n in table.column_names if n in kept or n.startswith("p_")])
         keys = pa.array([Path(path).stem] * len(table), pa.string())
         tables.append(table.append_column("key", keys))
     try:
@@ -147,16 +150,6 @@ def _merge(paths: Sequence[str], out: str) -> None:
         pq.write_table(merged, out, row_group_size=1 << 16)
     except (pa.ArrowException, OSError) as error:
         raise UserError(f"Predictions cannot be merged ({_short(error)}).") from error
-
-
-def _is_count(kind: pa.DataType) -> bool:
-    import pyarrow as pa
-
-    return bool(pa.types.is_integer(kind))
-
-
-def _is_kept(name: str) -> bool:
-    return name in (*_TEXTS, *_COUNTS, _CONCEPTS) or name.startswith("p_")
 
 
 def _check_words(path: str, columns: Sequence[tuple[str, Any]]) -> None:

@@ -89,8 +89,10 @@ def _worker(env: Mapping[str, str]) -> Any:
 
 
 def _begin(parent: int) -> None:
+    from joblib.externals.loky import process_executor
+
     leave_to_parent()
-    _keep_worker()
+    process_executor._USE_PSUTIL = False  # else loky ends it: it takes the data that a bench keeps for a leak
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
 
 
@@ -192,13 +194,6 @@ def check_workers(found: Mapping[str, Any], wanted: tuple[str, str] | None = Non
                 f"The Dask worker {address} has nsl-bench {one[0]} (protocol {one[1]}), but this sweep is of "
                 f"{version} (protocol {protocol}); install the same version there, and restart the worker."
             )
-
-
-def _keep_worker() -> None:
-    """Keep loky from ending this worker: it takes the data that a bench keeps for a leak of memory."""
-    from joblib.externals.loky import process_executor
-
-    process_executor._USE_PSUTIL = False
 
 
 def _end_with(parent: int) -> None:

@@ -120,7 +120,6 @@ class Learned:
 
     Attributes:
         learner: that `fit` returned.
-        numbers: what was measured of learning.
         validation_hash: of the validation set that it took; empty: none.
     """
 
@@ -154,8 +153,6 @@ def measure_learner(
     """Fit a learner and measure its hypothesis and its predictions.
 
     Args:
-        learner: the learner, not yet fitted.
-        material: the run's data and task.
         allowance: resources for evaluating its rules.
         interventions: numbers of slots whose true concepts it gets, each in an evaluation of its own.
         learned: the learner, already fitted to this train set; it is not fitted again.

@@ -100,10 +100,16 @@ def interval(
     mean = _mean(table)
     parts = _variances(table, factors, None if images is None else np.asarray(images), shared_test, overlap)
     variance = _total(table, parts, shared_test)
-    error, df = math.sqrt(variance), _degrees(parts, variance)
+    weight = sum(part**2 / df for part, df in parts.values())
+    error, df = math.sqrt(variance), variance**2 / weight if weight > 0 else math.inf
     low, high = _ends(table, shared_test, error, df, level, draws, seed)
     components = {name: math.sqrt(part) for name, (part, _) in parts.items()}
     return Interval(mean, max(low, bounds[0]), min(high, bounds[1]), error, components, df)
+
+
+def std_err(values: Floats) -> float:
+    """The standard error of the mean of [n] values; NaN for one."""
+    return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else math.nan
 
 
 def padded(rows: Sequence[npt.ArrayLike], filling: float) -> npt.NDArray[Any]:
@@ -200,11 +206,6 @@ def _total(table: Floats, parts: Mapping[str, tuple[float, float]], shared_test:
         each = table.mean(axis=tuple(range(1, table.ndim - 1)))
         total -= _own_part(each)
     return max(total, *variances)
-
-
-def _degrees(parts: Mapping[str, tuple[float, float]], variance: float) -> float:
-    weight = sum(part**2 / df for part, df in parts.values())
-    return variance**2 / weight if weight > 0 else math.inf
 
 
 def _ends(

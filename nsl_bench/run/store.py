@@ -246,9 +246,6 @@ class Store:
 
         ``shift`` and ``percent`` are the run's curve and its place on it (`ShiftPair`). Of runs that
         differ in their versions only, the last one counts.
-
-        Args:
-            records: the folder's records, if they are already read.
         """
         import pandas as pd
 

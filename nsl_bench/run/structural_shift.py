@@ -71,11 +71,7 @@ def with_concepts(split: Split, space: ConceptSpace) -> Split:
 
 
 def changed_sizes(trained: Benchmark, tested: Benchmark, fixed: Sequence[str]) -> list[str]:
-    """What changes between two tasks of what a learner says is fixed, in words for a message.
-
-    Args:
-        fixed: sizes that the learner cannot change (`nsl_bench.learners.base.fixed_sizes`).
-    """
+    """What changes between two tasks of what a learner says is fixed, in words for a message."""
     sizes = {"slots": (trained.slots, tested.slots), "labels": (trained.labels.names, tested.labels.names)}
     return [
         f"{len(now)} {name} instead of {len(then)}"

@@ -141,11 +141,7 @@ def _is_repeated(status: str, rerun: Rerun) -> bool:
 
 
 def to_do(jobs: Sequence[Job], statuses: Mapping[str, str], rerun: Rerun) -> list[Job]:
-    """The jobs to do, given those that have a record.
-
-    Args:
-        statuses: status of the last run of each key.
-    """
+    """The jobs to do, given those that have a record."""
     known = ((job, statuses.get(job.key())) for job in jobs)
     return [job for job, status in known if status is None or _is_repeated(status, rerun)]
 
@@ -164,7 +160,6 @@ def sweep(
 
     Args:
         bench: does the jobs, or describes to other processes how to do them.
-        on_failure: called with every failed record.
         executor: where to do them; None for this process, one after the other.
         rerun: which jobs that have a record to repeat.
         heard: called with every record, the number of runs done, and the number of runs to do.

@@ -51,26 +51,11 @@ _NO_CONNECTION = re.compile(
     r"error sending request"
 )
 _HANDED_ON = (
-    *(
-        "PATH",
-        "LANG",
-        "LC_ALL",
-        "http_proxy",
-        "https_proxy",
-        "no_proxy",
-        "HTTP_PROXY",
-        "HTTPS_PROXY",
-        "NO_PROXY",
-    ),
+    *("PATH", "LANG", "LC_ALL", "http_proxy", "https_proxy", "no_proxy"),
+    *("HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY"),
     *("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "PIP_NO_INDEX", "PIP_TRUSTED_HOST"),
-    *(
-        "PIP_CERT",
-        "PIP_DEFAULT_TIMEOUT",
-        "UV_INDEX",
-        "UV_DEFAULT_INDEX",
-        "UV_INDEX_URL",
-        "UV_EXTRA_INDEX_URL",
-    ),
+    *("PIP_CERT", "PIP_DEFAULT_TIMEOUT"),
+    *("UV_INDEX", "UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_EXTRA_INDEX_URL"),
     *("UV_FIND_LINKS", "UV_NO_INDEX", "UV_OFFLINE", "UV_INSECURE_HOST", "UV_HTTP_TIMEOUT", "UV_NATIVE_TLS"),
     *("UV_SYSTEM_CERTS", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"),
 )
@@ -183,7 +168,6 @@ def built(
 
     Args:
         again: try again even if making it failed a short while ago.
-        announce: called with a sentence before something that takes long.
 
     Raises:
         Failure: it cannot be made; the output has the last lines of the log.
@@ -304,7 +288,6 @@ class _Installer:
     """Executes the programs that make an environment, in the sandbox.
 
     Attributes:
-        name: the learner's folder's name, for messages.
         empty: the working folder.
         scratch: what it may change besides the environment.
         folder: the environment.

@@ -52,16 +52,10 @@ _ENVIRONMENT = dict(os.environ)
 PRELOADED = (
     *("clingo", "clingo.ast", "numba", "pandas", "pyarrow.parquet", "pysat.solvers", "scipy.sparse"),
     *("sklearn.ensemble", "sklearn.tree", "torch"),
-    *(
-        "nsl_bench.logic.inference.crisp",
-        "nsl_bench.logic.asp.program",
-        "nsl_bench.logic.las.enumeration.kernels",
-    ),
-    *("nsl_bench.logic.las.solver", "nsl_bench.logic.las.clingo_tiers.one_shot"),
-    *(
-        f"nsl_bench.learners.{name}"
-        for name in ("ffnsl", "majority", "neural", "random_forest", "rules", "trees")
-    ),
+    *("nsl_bench.logic.inference.crisp", "nsl_bench.logic.asp.program"),
+    *("nsl_bench.logic.las.enumeration.kernels", "nsl_bench.logic.las.solver"),
+    "nsl_bench.logic.las.clingo_tiers.one_shot",
+    *map("nsl_bench.learners.{}".format, ("ffnsl", "majority", "neural", "random_forest", "rules", "trees")),
 )
 """Modules that later processes start with once a learner has imported them; none of it is a user's code."""
 

@@ -161,7 +161,6 @@ class CommandLearner(FolderLearner):
     Args:
         spec: the learner's spec, from `nsl_bench.learners.command.spec_of`.
         seed: random seed, which the command gets.
-        limits: resource limits; None for none.
 
     Attributes:
         learning_time: wall time of the command in seconds, for learning and prediction.

@@ -117,7 +117,6 @@ def advice(denied: Any, limits: Limits) -> str:
 
     Args:
         denied: the result of `denied_by` or `denied_in`, from an untrusted process.
-        limits: the learner's limits.
     """
     if not isinstance(denied, Mapping):
         return ""
@@ -133,7 +132,7 @@ def advice(denied: Any, limits: Limits) -> str:
             f"names; --allow {where} opens another one."
         )
     if what == "read":
-        if path and _is_hidden(path, limits):
+        if path and any(map(Path(path).absolute().is_relative_to, limits.hidden)):
             return " It holds data or results of the benchmark, which no learner may read."
         where = str(Path(path).absolute()) if path else "PATH"
         return (
@@ -141,8 +140,3 @@ def advice(denied: Any, limits: Limits) -> str:
             f"--allow read={where} opens more."
         )
     return ""
-
-
-def _is_hidden(path: str, limits: Limits) -> bool:
-    place = Path(path).absolute()
-    return any(place == hidden or hidden in place.parents for hidden in limits.hidden)

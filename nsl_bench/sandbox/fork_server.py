@@ -182,8 +182,6 @@ def scratch_folder(limits: Limits, prefix: str = "nsl-bench-", place: Path | Non
     """A new folder, which the fork server removes should this process be killed and leave it.
 
     Args:
-        limits: of the processes that use it.
-        prefix: beginning of its name.
         place: where to make it; None for the folder of temporary files.
     """
     folder = Path(place or tempfile.gettempdir(), f"{prefix}{secrets.token_hex(8)}").resolve()

@@ -65,8 +65,6 @@ class IsolatedLearner:
         takes_validation: whether its `fit` takes a validation set.
         fixed_size: sizes that cannot change between train and test set.
         comes_with_us: whether its code, and all that its options name, comes with nsl-bench.
-        stands_for: name of the learner's class.
-        isolation: the restrictions in force.
         libraries: versions of the libraries that its code imports, and of Python if it has its own
             interpreter; empty for learners that come with nsl-bench.
         vetting_time: seconds in which the harness tried its rules.
@@ -245,14 +243,11 @@ class IsolatedLearner:
             if rules and not self.comes_with_us and getattr(result, "language", "asp") == "asp":
                 clock = perf_counter()
                 one_by_one("\n".join(rules), f"the rules of the learner {self.stands_for}")
-                vet(rules, self._vetted(), self._limits)
+                vetted = [view for view in self._views.values() if view.part != "validation"]
+                vet(rules, vetted, self._limits)
                 self.vetting_time += perf_counter() - clock
             return result
         raise InvalidOutput(f"{self.stands_for}.rules returned an invalid hypothesis.")
-
-    def _vetted(self) -> list[View]:
-        """The views on which rules will be evaluated, behind the train view."""
-        return [view for view in self._views.values() if view.part != "validation"]
 
     def _examples(self) -> list[WeightedExample]:
         most = _LONGEST_EXAMPLE * (1 + sum(len(view) for view in self._views.values()))

@@ -28,6 +28,7 @@ _USUAL = ("pypi.org", "files.pythonhosted.org")
 """The index that nobody needs to name, which a site may answer for itself."""
 
 _INDEXES = ("PIP_", "UV_")
+_HOP = (b"proxy-", b"connection:", b"keep-alive:")
 _PORTS = {"http": 80, "https": 443}
 
 
@@ -93,9 +94,10 @@ class Gate:
             if not self._may_name(host, port):
                 caller.sendall(_REFUSED)
                 return
-            with socket.create_connection(*_of_proxy(urlsplit(upstream))) as other:
+            proxy = urlsplit(upstream)
+            with socket.create_connection((proxy.hostname or "", proxy.port or 80), _SECONDS) as other:
                 line, _, rest = head.partition(b"\r\n")
-                other.sendall(line + b"\r\n" + _authorization(urlsplit(upstream)) + rest)
+                other.sendall(line + b"\r\n" + _authorization(proxy) + rest)
                 _pump(caller, other)
             return
         address = self._address(host, port)
@@ -108,7 +110,9 @@ class Gate:
                 other.sendall(head.partition(b"\r\n\r\n")[2])
             else:  # one request a connection, as another one could name another host
                 path = (url.path or "/") + (f"?{url.query}" if url.query else "")
-                lines = [line for line in head[request.end() :].split(b"\r\n") if not _is_hop(line)]
+                lines = [
+                    line for line in head[request.end() :].split(b"\r\n") if not line.lower().startswith(_HOP)
+                ]
                 first = request[1] + b" " + path.encode("ascii") + b" HTTP/1.1\r\nConnection: close\r\n"
                 other.sendall(first + b"\r\n".join(lines))
             _pump(caller, other)
@@ -142,19 +146,11 @@ def _is_public(address: str) -> bool:
     return bool(inner.is_global and found.is_global and not inner.is_multicast)
 
 
-def _of_proxy(url: SplitResult) -> tuple[tuple[str, int], float]:
-    return (url.hostname or "", url.port or 80), _SECONDS
-
-
 def _authorization(url: SplitResult) -> bytes:
     if url.username is None:
         return b""
     words = f"{unquote(url.username)}:{unquote(url.password or '')}"
     return b"Proxy-Authorization: Basic " + base64.b64encode(words.encode()) + b"\r\n"
-
-
-def _is_hop(line: bytes) -> bool:
-    return line.lower().startswith((b"proxy-", b"connection:", b"keep-alive:"))
 
 
 def _pump(one: socket.socket, other: socket.socket) -> None:

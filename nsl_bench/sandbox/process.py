@@ -165,7 +165,6 @@ class Process(Child):
             least: seconds that it has in any case, even with a shorter time limit.
             most_text: bytes that its reply may have without arrays.
             most_arrays: bytes that the arrays of its reply may have.
-            given: the method's arguments.
 
         Raises:
             Failure: the process failed, ended, exceeded a limit, or sent an invalid message.

@@ -22,8 +22,8 @@ from nsl_bench.cli import GROUP, Command, main, run
 from nsl_bench.core.errors import UserError
 from nsl_bench.learners import environments
 from nsl_bench.run.bench import Bench
-from nsl_bench.run.environment import LIBRARIES, processor, versions
 from nsl_bench.run.plan import plan
+from nsl_bench.run.record import LIBRARIES, processor, versions
 from nsl_bench.run.store import Store
 from nsl_bench.run.sweep import SchedulerLost
 

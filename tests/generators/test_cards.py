@@ -19,7 +19,6 @@ from PIL import Image
 from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.types import ConceptSpace
-from nsl_bench.report.gallery import contact_sheet
 from nsl_bench.testing import SourceTests
 from nsl_bench.testing.sources import PARTS
 
@@ -211,10 +210,6 @@ class TestArt:
     def test_52_different_cards(self, deck: str) -> None:
         faces = {draw_card(deck, card, 50, 70)[0].tobytes() for card in CARDS}
         assert len(faces) == 52
-
-    def test_a_contact_sheet_shows_every_card(self) -> None:
-        source = DrawnDecks(images_per_card=4, image_height=56, image_width=36)
-        assert contact_sheet(source, "comic").size == (13 * 40 + 4, 4 * 60 + 4)
 
 
 def broken(folder: Path, what: str) -> None:

@@ -12,7 +12,7 @@ from nsl_bench.leaderboard.site.build import _slots
 from nsl_bench.leaderboard.site.charts import Curve
 
 from nsl_bench.report.curves import Series, draw_series
-from nsl_bench.report.line_styles import COLOURS, learner_slots
+from nsl_bench.report.style import COLOURS, learner_slots
 
 LINE = ((0.0, 0.5, 0.0), (50.0, 0.5, 0.0), (100.0, 0.5, 0.0))
 

@@ -11,8 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import f1_score, roc_auc_score, roc_curve
 
-from nsl_bench.core.metrics.predictions import f1_scores, macro_f1
-from nsl_bench.core.metrics.uncertainty import aurc, detection_auroc, fpr_at_95, least_confidence
+from nsl_bench.core.metrics.predictions import (
+    aurc,
+    detection_auroc,
+    f1_scores,
+    fpr_at_95,
+    least_confidence,
+    macro_f1,
+)
 
 pairs = st.lists(st.tuples(st.integers(0, 3), st.booleans()), min_size=1, max_size=6)
 many = st.lists(st.tuples(st.integers(0, 9), st.booleans()), min_size=2, max_size=60)

@@ -22,8 +22,7 @@ from nsl_bench.report.curves import draw
 from nsl_bench.report.intervals import intervals
 from nsl_bench.report.ordering import in_order
 from nsl_bench.report.structure import render_structure
-from nsl_bench.report.tables import area_under_shift, render, short_names, summarise
-from nsl_bench.report.wide import render_wide
+from nsl_bench.report.tables import area_under_shift, render, render_wide, short_names, summarise
 from nsl_bench.run.bench import Bench
 from nsl_bench.run.grid import Grid
 from nsl_bench.run.job import PROTOCOL, Job, ShiftPair

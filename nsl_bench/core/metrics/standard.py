@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import inf
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.core.metrics import predictions as of
-from nsl_bench.core.metrics import uncertainty as unsure
 from nsl_bench.core.metrics.metric import Answers, Metric, Need
 from nsl_bench.core.sequences import all_of
 from nsl_bench.core.types import AMBIGUOUS, UNDECIDED
@@ -35,13 +35,21 @@ def _effective(answers: Answers) -> float:
     return float(right.mean() ** (len(right) / max(1, int(answers.images.sum()))))
 
 
+def _of_probabilities(
+    name: str, title: str, higher_is_better: bool, compute: Callable[[Floats, Answers], float], **more: Any
+) -> Metric:
+    """A metric of the label probabilities."""
+    needs: tuple[Need, ...] = ("probabilities",)
+    return Metric(name, title, higher_is_better, needs=needs, compute=lambda a: compute(_given(a), a), **more)
+
+
 def _given(answers: Answers) -> Floats:
     assert answers.probabilities is not None
     return answers.probabilities
 
 
 def _unsure(answers: Answers) -> Floats:
-    return unsure.least_confidence(_given(answers))
+    return of.least_confidence(_given(answers))
 
 
 def _network(answers: Answers) -> Floats:
@@ -70,14 +78,14 @@ def _detection(
             f"AUROC, {whose}'s uncertainty finds shifted examples",
             True,
             needs=needs,
-            compute=lambda a: unsure.detection_auroc(uncertainty(a), _shifted(a)),
+            compute=lambda a: of.detection_auroc(uncertainty(a), _shifted(a)),
         ),
         Metric(
             f"{prefix}shift_fpr95",
             f"FPR at 95 % of shifted examples found, {whose}",
             False,
             needs=needs,
-            compute=lambda a: unsure.fpr_at_95(uncertainty(a), _shifted(a)),
+            compute=lambda a: of.fpr_at_95(uncertainty(a), _shifted(a)),
         ),
     )
 
@@ -117,42 +125,28 @@ METRICS = (
         needs=("probabilities",),
         per_example=lambda a: of.brier_scores(_given(a), a.labels),
     ),
-    Metric(
+    _of_probabilities(
         "probabilistic_accuracy",
         "probabilistic accuracy",
         True,
-        needs=("probabilities",),
-        compute=lambda a: of.probabilistic_accuracy(_given(a), a.labels),
+        lambda given, a: of.probabilistic_accuracy(given, a.labels),
     ),
-    Metric(
+    _of_probabilities(
         "calibration_error",
         "calibration error",
         False,
-        needs=("probabilities",),
-        compute=lambda a: of.calibration_error(_given(a), a.labels),
+        lambda given, a: of.calibration_error(given, a.labels),
     ),
-    Metric(
-        "log_loss",
-        "log loss",
-        False,
-        bounds=(0.0, inf),
-        needs=("probabilities",),
-        compute=lambda a: of.log_loss(_given(a), a.labels),
+    _of_probabilities(
+        "log_loss", "log loss", False, lambda given, a: of.log_loss(given, a.labels), bounds=(0.0, inf)
     ),
-    Metric(
-        "invalid_mass",
-        "invalid mass",
-        False,
-        needs=("probabilities",),
-        compute=lambda a: of.invalid_mass(_given(a)),
-    ),
-    Metric(
+    _of_probabilities("invalid_mass", "invalid mass", False, lambda given, a: of.invalid_mass(given)),
+    _of_probabilities(
         "framework_accuracy_probabilistic",
         "accuracy of the most probable label",
         True,
+        lambda given, a: of.accuracy(of.most_probable(given), a.labels),
         evaluation="framework",
-        needs=("probabilities",),
-        compute=lambda a: of.accuracy(of.most_probable(_given(a)), a.labels),
     ),
     Metric(
         "macro_f1", "macro F1", True, compute=lambda a: of.macro_f1(a.predicted, a.labels, len(a.label_names))
@@ -163,7 +157,7 @@ METRICS = (
         "area under the risk-coverage curve",
         False,
         needs=("probabilities",),
-        compute=lambda a: unsure.aurc(_unsure(a), a.predicted == a.labels),
+        compute=lambda a: of.aurc(_unsure(a), a.predicted == a.labels),
     ),
     *_detection("", "learner", "probabilities", _unsure),
     *_detection("network_", "network", "network", _network),

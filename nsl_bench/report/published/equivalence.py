@@ -30,9 +30,7 @@ class Mean:
     """A mean over repeats.
 
     Attributes:
-        value: the mean.
         std_err: its standard error, the sample standard deviation over the square root of `repeats`.
-        repeats: number of averaged values.
     """
 
     value: float
@@ -53,9 +51,7 @@ class Comparison:
 
     Attributes:
         difference: first minus second.
-        std_err: standard error of the difference.
         df: Satterthwaite's degrees of freedom; infinite if no variance was estimated.
-        margin: equivalence margin.
         p_equivalent: the greater p value of the two one-sided tests.
         p_different: the two-sided p value of Welch's test.
         power: probability of showing equivalence if the means are equal.
@@ -89,8 +85,6 @@ def compare_means(first: Mean, second: Mean, margin: float, known_std_err: float
     """Compare two independent means.
 
     Args:
-        first: our mean.
-        second: the published mean.
         margin: equivalence margin, above 0.
         known_std_err: known standard error of what is the same over repeats but differs between the two
             means, such as test images.
@@ -103,7 +97,9 @@ def compare_means(first: Mean, second: Mean, margin: float, known_std_err: float
         return Comparison(
             difference, 0.0, math.inf, margin, float(not alike), float(equal), power=float(margin > 0)
         )
-    df = _satterthwaite(parts, error)
+    # Satterthwaite's degrees of freedom of a sum of variances; what is known has infinitely many.
+    total = sum(variance**2 / n for variance, n in parts if variance > 0 and n > 0)
+    df = error**4 / total if total > 0 else math.inf
     p_equivalent = _beyond((margin - abs(difference)) / error, df)
     p_different = 2 * _beyond(abs(difference) / error, df)
     return Comparison(difference, error, df, margin, p_equivalent, p_different, _power(margin / error, df))
@@ -114,12 +110,6 @@ def _beyond(value: float, df: float) -> float:
     from scipy.special import ndtr, stdtr
 
     return float(ndtr(-value) if math.isinf(df) else stdtr(df, -value))
-
-
-def _satterthwaite(parts: Sequence[tuple[float, int]], error: float) -> float:
-    """Degrees of freedom of a sum of variances, each with its own; what is known has infinitely many."""
-    total = sum(variance**2 / n for variance, n in parts if variance > 0 and n > 0)
-    return error**4 / total if total > 0 else math.inf
 
 
 def _power(margin: float, df: float) -> float:

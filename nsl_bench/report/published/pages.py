@@ -60,11 +60,7 @@ def _counted(figures: Sequence[Figure]) -> str:
 
 
 def write_report(figures: Sequence[Figure], out: Path, command: str) -> list[Path]:
-    """Write ``report.md`` and ``report.csv``.
-
-    Args:
-        command: that makes the report again.
-    """
+    """Write ``report.md`` and ``report.csv``."""
     import pandas as pd
 
     out.mkdir(parents=True, exist_ok=True)

@@ -90,9 +90,7 @@ def margin_of(metric: str, learner: str, published: float) -> float:
     """The margin of a published figure of the FFNSL paper.
 
     Args:
-        metric: name of the metric.
         learner: the learner's spec; FFNSL learns rules, all others have trees.
-        published: the published figure.
 
     Raises:
         KeyError: figures of this metric are not comparable.

@@ -76,8 +76,6 @@ def check_reason(
         condition: description, which follows "with".
         plain: the figure by train split, without the condition.
         under: the figure by train split, under the condition.
-        published: the published figure.
-        margin: equivalence margin of the figure.
 
     Returns:
         The tests; None if both have fewer than two train splits in common.
@@ -97,7 +95,6 @@ def misread(split: Split, task: Benchmark, share: float, rng: np.random.Generato
     Args:
         split: examples of a task in which an example is wrong if and only if one of its knowledge features
             is (Sudoku).
-        task: the benchmark.
         share: of examples whose label does not follow from what is read; as many are misread as it takes.
         rng: decides which examples, and what is read.
     """
@@ -129,7 +126,6 @@ def tested_reasons(
     """The reasons of a difference that hold when they are tested; empty if none does.
 
     Args:
-        records: of the setting.
         plain: our values by repeat.
         by_code: those of the learner as the paper's code has it.
     """

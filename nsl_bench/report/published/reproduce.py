@@ -260,10 +260,8 @@ def _judged(job: Job, metric: str, counting: str, ours: Mean, published: Mean) -
     tests = dict.fromkeys(("margin", "p_equivalent", "p_different", "power", "needed"), float("nan"))
     badge: Badge = "not comparable"
     if not reason:
-        margin, known_error = (
-            margin_of(metric, job.learner, published.value),
-            _known_error(job, metric, ours.value),
-        )
+        margin = margin_of(metric, job.learner, published.value)
+        known_error = 0.0 if job.track == "symbolic" else test_error(job.benchmark, metric, ours.value)
         compared = compare_means(ours, published, margin, known_error)
         needed = repeats_needed(ours, published, margin, known_error)
         badge = badge_of(compared, min(ours.repeats, published.repeats))
@@ -332,10 +330,6 @@ def _measured(metric: str, records: Sequence[Record]) -> Iterator[tuple[str, dic
 @cache
 def _test_size(benchmark: str) -> int:
     return int(registry.create("benchmark", benchmark).test_size)
-
-
-def _known_error(job: Job, metric: str, value: float) -> float:
-    return 0.0 if job.track == "symbolic" else test_error(job.benchmark, metric, value)
 
 
 def test_error(benchmark: str, metric: str, value: float) -> float:

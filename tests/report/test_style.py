@@ -9,18 +9,22 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from nsl_bench.core import registry
-from nsl_bench.report.line_styles import (
+from nsl_bench.report.style import (
     COLOURS,
     DASHES,
     PUBLISHED,
     coincidences,
     colour_of,
     dashes_of,
+    emphasis,
+    heading,
     learner_slots,
+    legend,
     line_slots,
     marker_of,
+    save,
+    subplots,
 )
-from nsl_bench.report.style import emphasis, heading, legend, save, subplots
 
 
 def test_a_learner_of_the_package_has_its_colour_among_any_others() -> None:
