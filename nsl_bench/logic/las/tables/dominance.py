@@ -135,33 +135,38 @@ def _best_of_kind(tables: Sequence[Bits], costs: Sequence[tuple[int, ...]], inte
     sampled = np.stack([table[places] for table in tables])
     good, bad = (sampled & mask[some % len(mask)] for mask in (interest.wanted, interest.unwanted))
     names: list[Hashable] = [(a.tobytes(), b.tobytes()) for a, b in zip(good, bad, strict=True)]
+    whole = len(some) == size
     several = Counter(names)
     fronts = Fronts()
     kept: list[int] = []
     for i in sorted(range(len(tables)), key=lambda k: costs[k]):
         name = names[i]
-        if several[name] > 1:
+        if several[name] > 1 and not whole:
             masked = ((tables[i] & mask).tobytes() for mask in (interest.wanted, interest.unwanted))
             name = tuple(map(digest, masked))
         if fronts.admits(name, costs[i]):
             kept.append(i)
     if len(kept) < 2 or len(kept) ** 2 * size > _MOST_WORDS:
         return kept
-    wanted, unwanted = interest.wanted, interest.unwanted
     good, bad = good[kept], bad[kept]
+
+    def serves(j: int, i: int) -> bool:
+        return covers(costs[j], costs[i]) and (
+            whole
+            or not (
+                (tables[i] & ~tables[j] & interest.wanted).any()
+                or (tables[j] & ~tables[i] & interest.unwanted).any()
+            )
+        )
+
     left: list[int] = []
     step = max(1, _COMPARED_WORDS // good.size)
     for start in range(0, len(kept), step):
         part = slice(start, start + step)
         worse = np.any(good[part, None] & ~good | ~bad[part, None] & bad, axis=2)
         for i, flags in zip(kept[part], worse, strict=True):
-            alike = (kept[k] for k in np.flatnonzero(~flags).tolist() if kept[k] != i)
-            if not any(
-                covers(costs[j], costs[i])
-                and not (tables[i] & ~tables[j] & wanted).any()
-                and not (tables[j] & ~tables[i] & unwanted).any()
-                for j in alike
-            ):
+            alike = (kept[k] for k in np.flatnonzero(~flags).tolist())
+            if not any(j != i and serves(j, i) for j in alike):
                 left.append(i)
     return left
 
