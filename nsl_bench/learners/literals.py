@@ -130,7 +130,7 @@ def _literals_of(task: _Task) -> Literals:
 
 def _ground_atoms(benchmark: Benchmark) -> tuple[list[Any], list[str]]:
     """The atoms that hold in every context, as clingo's symbols, and those that hold in some, as texts."""
-    from nsl_bench.logic.asp.grounding import grounded
+    from nsl_bench.logic.asp.parsing import grounded
     from nsl_bench.logic.asp.program import parse
 
     told = [

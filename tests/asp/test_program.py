@@ -9,9 +9,8 @@ from nsl_bench.core.declared import read_toml
 from nsl_bench.core.errors import UserError
 from nsl_bench.data.manifest import Manifest
 from nsl_bench.data.recipe import Recipe
-from nsl_bench.logic.asp.atoms import read_atom, read_literal
+from nsl_bench.logic.asp.atoms import Names, read_atom, read_literal
 from nsl_bench.logic.asp.dependencies import dependents, strong_components
-from nsl_bench.logic.asp.names import Names
 from nsl_bench.logic.asp.program import parse, signatures_in, statement
 from nsl_bench.logic.asp.text import code_of, read_text
 from nsl_bench.logic.las.syntax.reader import parse_task

@@ -12,7 +12,7 @@ from las.agreement import compared as agreed
 from las.strategies import task_text
 
 from nsl_bench.core.errors import UserError
-from nsl_bench.logic.asp.grounding import grounded
+from nsl_bench.logic.asp.parsing import grounded
 from nsl_bench.logic.asp.program import parse
 from nsl_bench.logic.las.bias.lookups import compared
 from nsl_bench.logic.las.bias.sight import Sight

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -89,12 +91,40 @@ def parse_atom(text: str) -> Any | None:
 
 
 def goal_of(text: str) -> Any:
-    """The `clingo.Symbol` by which a label is derived.
-
-    Raises:
-        UserError: it is no ground atom.
-    """
+    """The `clingo.Symbol` by which a label is derived."""
     symbol = parse_atom(text)
     if symbol is None:
         raise UserError(f"A label's atom must be a ground atom such as winner(1); got '{text}'.")
     return symbol
+
+
+class Names(NamedTuple):
+    """A prefix that occurs nowhere in some texts, in lower or upper case.
+
+    Attributes:
+        prefix: begins every predicate, constant and function of our own, e.g. ``"nsl_"``.
+    """
+
+    prefix: str = "nsl_"
+
+    @classmethod
+    def apart_from(cls, texts: Iterable[str]) -> Names:
+        """The first of ``nsl_``, ``nsl1_``, ``nsl2_`` ... that occurs in none of the texts.
+
+        Args:
+            texts: everything that will stand in one program with the names.
+        """
+        found = [text for text in texts if "nsl" in text or "NSL" in text]
+        for number in itertools.count():
+            prefix = f"nsl{number or ''}_"
+            if not any(prefix in text or prefix.upper() in text for text in found):
+                return cls(prefix)
+        raise AssertionError("there are endlessly many numbers")
+
+    def __call__(self, name: str) -> str:
+        """The predicate, constant or function of this name."""
+        return f"{self.prefix}{name}"
+
+    def variable(self, name: str) -> str:
+        """The variable of this name."""
+        return f"{self.prefix}{name}".upper()

@@ -115,7 +115,6 @@ class GroundProgram:
             parts: what to ground.
 
         Raises:
-            MemoryError: there are more rules than `most`.
             RuntimeError: clingo cannot ground it.
         """
         self._check, self._raised = check, None

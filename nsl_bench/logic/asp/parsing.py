@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from clingo import Control, Symbol, ast
 
 from nsl_bench.core.errors import UserError
+from nsl_bench.logic.asp.ground_program import GroundProgram
 from nsl_bench.logic.asp.text import check_text, directive
+
+if TYPE_CHECKING:
+    from clingo import Control
+    from clingo.ast import AST
+
 
 _REMEMBERED = 1 << 16
 
@@ -31,9 +37,6 @@ def parse_text(text: str, what: str, place: tuple[int, int] = (1, 1)) -> list[as
         text: ASP.
         what: its name in messages, e.g. ``"the hypothesis"`` or a file's name.
         place: line and column of the text in the file that it is from.
-
-    Raises:
-        UserError: it does not parse, runs scripts or includes files, or is a text that clingo cannot take.
     """
     messages: list[str] = []
     nodes: list[ast.AST] = []
@@ -81,11 +84,7 @@ class QuietControl(Control):
     def ground(
         self, parts: Sequence[tuple[str, Sequence[Symbol]]] = (("base", ()),), context: object = None
     ) -> None:
-        """Ground parts.
-
-        Raises:
-            UserError: a variable is unsafe, or clingo cannot ground it for another reason.
-        """
+        """Ground parts."""
         try:
             super().ground(parts, context)
         except RuntimeError:
@@ -185,3 +184,36 @@ def nodes_in(node: ast.AST, *kinds: ast.ASTType) -> Iterator[ast.AST]:
 def variables_in(node: ast.AST) -> frozenset[str]:
     """The names of a syntax tree's variables."""
     return frozenset(each.name for each in nodes_in(node, ast.ASTType.Variable))
+
+
+def grounded(
+    what: str,
+    nodes: Iterable[AST] = (),
+    text: str = "",
+    *,
+    arguments: Sequence[str] = (),
+    observer: GroundProgram | None = None,
+    check: Callable[[], None] | None = None,
+) -> Control:
+    """A clingo control that has grounded a program.
+
+    Args:
+        what: how the sentence begins that says why it cannot be grounded, e.g. ``"The hypothesis"``.
+        nodes: statements as syntax trees.
+        text: further statements.
+        arguments: clingo's options.
+        observer: collects the ground rules.
+        check: is called now and then, and may raise what ends grounding.
+    """
+    from clingo.ast import ProgramBuilder
+
+    control = QuietControl(arguments, what)
+    watching = observer or GroundProgram(keep=False)
+    if observer is not None or check is not None:
+        control.register_observer(watching)  # type: ignore[arg-type]
+    with ProgramBuilder(control) as builder:
+        for node in nodes:
+            builder.add(node)
+    control.add("base", [], text)
+    watching.ground(control, check or (lambda: None))
+    return control

@@ -90,9 +90,6 @@ def check_text(text: str, what: str) -> None:
     Args:
         text: ASP.
         what: the program's name in the sentence.
-
-    Raises:
-        UserError: it is none that clingo can take.
     """
     check_characters(text, what)
     if _LONG_NUMBER.search(text):
@@ -196,12 +193,7 @@ def _depth(statement: str) -> int:
 
 
 def read_text(path: Path) -> str:
-    """The text of a file in UTF-8, without the mark that some editors begin it with.
-
-    Raises:
-        UserError: there is no such file, it is no regular file (a folder, a pipe, a device), it has more
-            than 1 GiB, or it is not UTF-8.
-    """
+    """The text of a file in UTF-8, without the mark that some editors begin it with."""
     with files.opened(path, empty=True) as file:
         size = os.fstat(file.fileno()).st_size
         if size > _MOST_BYTES:

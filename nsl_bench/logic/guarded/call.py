@@ -65,7 +65,6 @@ def guarded(
         named: further arguments, by name.
 
     Raises:
-        UserError: raised by the function.
         Ended: the process exceeded its limits or crashed.
     """
     if not _CHILDREN or _in_place or worker.inside():

@@ -87,11 +87,7 @@ class Ended(UserError):
 
 
 class Child(processes.Child):
-    """A child process that calls one function after another.
-
-    Raises:
-        UserError: it cannot be started.
-    """
+    """A child process that calls one function after another."""
 
     def __init__(self) -> None:
         super().__init__(_LARGEST_ANSWER, poll=_POLL)

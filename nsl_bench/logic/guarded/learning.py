@@ -112,7 +112,6 @@ def solve_isolated(
         warned: called with each sentence on what was ignored in the task.
 
     Raises:
-        UserError: the task cannot be read or solved.
         Ended: the process ended before it had found a hypothesis.
     """
     from nsl_bench.logic.las.task import Progress
@@ -174,9 +173,6 @@ def list_space(
 
     Returns:
         None if these are all rules; otherwise no rule that is missing costs less than this.
-
-    Raises:
-        UserError: the task cannot be read, or the process ended.
     """
 
     def receive(event: dict[str, Any]) -> None:

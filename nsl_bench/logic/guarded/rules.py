@@ -37,9 +37,6 @@ def one_by_one(text: str, what: str = _THE_HYPOTHESIS) -> tuple[str, ...]:
     Args:
         text: the ASP program.
         what: name of the program in messages.
-
-    Raises:
-        UserError: the program does not parse, or has a statement that is not allowed in a hypothesis.
     """
     return tuple(guarded("nsl_bench.logic.asp.program:statements", text, what, doing=f"Reading {what}"))
 
@@ -57,9 +54,6 @@ def counted(
 
     Returns:
         The rules, one text each, and their number of atoms.
-
-    Raises:
-        UserError: the rules do not parse, or have a statement that is not allowed in a hypothesis.
     """
     bias = None if task is None else (task.name, task.background, task.bias)
     reply = guarded(_counted, tuple(rules), bias, what, doing=f"Counting the atoms of {what}")

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from nsl_bench.core.types import AMBIGUOUS, UNDECIDED, LabelSpace
 from nsl_bench.logic.asp.atoms import goal_of, read_atom
-from nsl_bench.logic.asp.grounding import grounded
+from nsl_bench.logic.asp.parsing import grounded
 from nsl_bench.logic.asp.program import Program, parse
 from nsl_bench.logic.asp.replicas import Replicas, replicate
 from nsl_bench.logic.inference.answered import known_labels
@@ -40,9 +40,6 @@ def crisp_labels(
     Returns:
         int16 [n]: an index into `labels`; `UNDECIDED` if no label is derived or no answer set exists;
         `AMBIGUOUS` if several are derived. A label without an atom holds if no atom is derived.
-
-    Raises:
-        UserError: a syntax error, an unsafe rule, `#script` or `#include`.
     """
     with_atom = [i for i, atom in enumerate(labels.atoms) if atom is not None]
     holds, consistent = derived(rules, background, contexts, [labels.atoms[i] or "" for i in with_atom])
@@ -71,9 +68,6 @@ def derived(
 
     Returns:
         bool [n, atoms], whether an atom is in every answer set; bool [n], whether an answer set exists.
-
-    Raises:
-        UserError: as for `crisp_labels`.
     """
     goals = [goal_of(atom) for atom in atoms]
     program = parse("\n".join(rules), "the hypothesis") + parse(background, "the background knowledge")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from nsl_bench.logic.asp.grounding import grounded
-from nsl_bench.logic.asp.names import Names
+from nsl_bench.logic.asp.atoms import Names
+from nsl_bench.logic.asp.parsing import grounded
 from nsl_bench.logic.asp.program import parse
 
 
@@ -15,14 +15,10 @@ def fired(rules: Sequence[str], background: str, context: Sequence[str]) -> list
 
     Args:
         rules: the hypothesis, with full stops.
-        background: background knowledge.
         context: facts of the example, without full stops.
 
     Returns:
         The instances, e.g. ``winner(2) :- player(2), not p1(2).``, in the order of the rules.
-
-    Raises:
-        UserError: the program does not parse or ground.
     """
     from clingo import ast
 

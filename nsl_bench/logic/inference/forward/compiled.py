@@ -117,9 +117,6 @@ class Forward:
                 the batch and however many workers there are.
             workers: threads; by default one a processor.
             space: how many states an example may have.
-
-        Raises:
-            UserError: numba cannot compile the loop, or there is not enough memory for the states.
         """
         n, n_outcomes = len(probabilities), len(self.outcomes.goals) + 2
         vectors = np.ascontiguousarray(probabilities)

@@ -79,7 +79,6 @@ def _follow(
         wanted: worlds to sample from what is dropped; 0 the first time, which finds how much that is.
         results: row i is filled.
         i: the example's number.
-        lost: float64 [slots read]: the mass that each step drops; filled the first time.
         random: uint64 [1]: the state of the random numbers.
     """
     low = results.low[i]

@@ -65,11 +65,7 @@ class ProbLog:
     def __call__(
         self, query: Query, probabilities: npt.ArrayLike, facts: Sequence[tuple[str, ...]] | None = None
     ) -> Answer:
-        """The label probabilities of examples; see `nsl_bench.logic.inference.engines.Engine`.
-
-        Raises:
-            UserError: ProbLog is not installed, or rejects the program.
-        """
+        """The label probabilities of examples; see `nsl_bench.logic.inference.engines.Engine`."""
         if importlib.util.find_spec("problog") is None:
             raise UserError("The engine problog needs the package problog: pip install problog.")
         given = checked_vectors(query, probabilities)
@@ -126,11 +122,7 @@ class _Asked:
         return translate(self._query, every, grounded=grounded)
 
     def reply(self, worker: _Worker, i: int, vectors: npt.NDArray[np.float64]) -> dict[str, Any] | None:
-        """What ProbLog says of example i; None if it took too long.
-
-        Raises:
-            UserError: ProbLog rejects the program, with the reason; with both where it was tried twice.
-        """
+        """What ProbLog says of example i; None if it took too long."""
         reply = self._ask(worker, i, vectors)
         if reply is not None and "error" in reply and not self._text.grounded:
             # ProbLog compares numbers only, where ASP has an order of all terms.

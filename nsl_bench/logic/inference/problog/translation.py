@@ -91,9 +91,6 @@ def translate(query: Query, facts: Iterable[str] = (), *, grounded: bool = False
         query: hypothesis and background.
         facts: every fact that some example has besides.
         grounded: go through the ground program at once.
-
-    Raises:
-        UserError: as for `nsl_bench.logic.inference.program.ground.check`.
     """
     extra = list(dict.fromkeys(facts))
     if not grounded:

@@ -15,10 +15,9 @@ from typing import Any, NamedTuple
 
 from nsl_bench.core.errors import UserError, did_you_mean
 from nsl_bench.logic.asp import ground_program as asp
-from nsl_bench.logic.asp.atoms import goal_of, parse_atom
+from nsl_bench.logic.asp.atoms import Names, goal_of, parse_atom
 from nsl_bench.logic.asp.dependencies import strong_components
-from nsl_bench.logic.asp.grounding import grounded
-from nsl_bench.logic.asp.names import Names
+from nsl_bench.logic.asp.parsing import grounded
 from nsl_bench.logic.asp.program import Program, parse
 from nsl_bench.logic.inference.program.unfolding import unfold
 from nsl_bench.logic.inference.query import Query
@@ -137,10 +136,6 @@ def check(query: Query, facts: Iterable[str] = ()) -> Program:
     Args:
         query: hypothesis and background.
         facts: what examples have besides, so that their predicates count as defined.
-
-    Raises:
-        UserError: a syntax error, `#script`, an unsafe rule, a choice or disjunction, a cycle through
-            negation, or (`strict`) a predicate that nothing defines.
     """
     hypothesis = parse("\n".join(query.rules), "the hypothesis")
     program = hypothesis + _background(query.background)
@@ -179,9 +174,6 @@ def underivable(query: Query) -> str | None:
     """A sentence if no rule has a label's atom as its head; None if one has.
 
     A hypothesis without rules is none to wonder at where one label holds if nothing is derived.
-
-    Raises:
-        UserError: a syntax error.
     """
     hypothesis = parse("\n".join(query.rules), "the hypothesis")
     program = hypothesis + _background(query.background)
@@ -209,9 +201,6 @@ def ground(query: Query, facts: Iterable[str] = ()) -> GroundProgram:
     Args:
         query: hypothesis, background, and what slots can show.
         facts: every fact that some example has besides (its meta-data).
-
-    Raises:
-        UserError: as for `check`, or the program cannot be grounded.
     """
     import clingo
 

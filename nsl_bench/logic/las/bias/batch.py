@@ -18,7 +18,7 @@ from nsl_bench.core.budget import Undecided
 from nsl_bench.core.errors import UserError
 from nsl_bench.logic.asp.dependencies import strong_components
 from nsl_bench.logic.asp.ground_program import GroundProgram
-from nsl_bench.logic.asp.grounding import grounded
+from nsl_bench.logic.asp.parsing import grounded
 from nsl_bench.logic.las.bias.program import FORBIDDEN, MOST_GROUND_RULES, BiasProgram, bias_program
 from nsl_bench.logic.las.bias.reification import atoms_as_rules, in_body, in_head
 from nsl_bench.logic.las.language_bias import NEGATIVE_PENALTY, LanguageBias

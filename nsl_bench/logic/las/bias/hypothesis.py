@@ -16,8 +16,7 @@ from clingo import SymbolType, ast
 
 from nsl_bench.core.budget import Budget
 from nsl_bench.core.errors import UserError
-from nsl_bench.logic.asp.grounding import grounded
-from nsl_bench.logic.asp.parsing import by_text, nodes_in, variables_in
+from nsl_bench.logic.asp.parsing import by_text, grounded, nodes_in, variables_in
 from nsl_bench.logic.asp.program import Program, Rule, parse
 from nsl_bench.logic.las.bias.costs import ForbiddenRule, RuleParts, rule_costs
 from nsl_bench.logic.las.bias.matching import Reading, guard_of, readings, types_told

@@ -16,8 +16,7 @@ from clingo import Function, Symbol, SymbolType, ast
 
 from nsl_bench.core.errors import UserError
 from nsl_bench.logic.asp.ground_program import GroundProgram
-from nsl_bench.logic.asp.grounding import grounded
-from nsl_bench.logic.asp.parsing import nodes_in
+from nsl_bench.logic.asp.parsing import grounded, nodes_in
 from nsl_bench.logic.asp.program import Program, Rule, Signature, signatures_in
 from nsl_bench.logic.asp.text import code_of
 from nsl_bench.logic.las.language_bias import LARGEST, LanguageBias

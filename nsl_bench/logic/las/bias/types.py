@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from clingo import Control, Symbol, SymbolType
 
-from nsl_bench.logic.asp.grounding import grounded
+from nsl_bench.logic.asp.parsing import grounded
 from nsl_bench.logic.asp.replicas import Replicas, replicate
 from nsl_bench.logic.las.bias.lookups import lookups, without
 from nsl_bench.logic.las.checks import without_constant

@@ -17,7 +17,7 @@ from clingo import Control
 from nsl_bench.core.budget import Budget, Expired
 from nsl_bench.core.errors import UserError
 from nsl_bench.logic.asp.atoms import read_atom
-from nsl_bench.logic.asp.grounding import grounded
+from nsl_bench.logic.asp.parsing import grounded
 from nsl_bench.logic.asp.program import Program, Signature
 from nsl_bench.logic.asp.replicas import Replicas, closed, replicate
 from nsl_bench.logic.las.language_bias import LanguageBias, ModeAtom

@@ -17,7 +17,7 @@ from clingo import Model
 
 from nsl_bench.core.budget import Budget
 from nsl_bench.core.types import WeightedExample
-from nsl_bench.logic.asp.grounding import grounded
+from nsl_bench.logic.asp.parsing import grounded
 from nsl_bench.logic.asp.program import parse, union
 from nsl_bench.logic.asp.replicas import Replicas, replicate
 from nsl_bench.logic.las.bias.hypothesis import hypothesis_cost

@@ -4,7 +4,7 @@ Both hypotheses are put into one program, with different names for everything th
 program generates the inputs, and a constraint asks for an input on which the hypotheses differ. If there is
 no answer set, they are equivalent. The programs must be stratified, so that each has one answer set per
 input (Apt, Blair, Walker: "Towards a theory of declarative knowledge", 1988). The names of the comparison's
-own predicates occur in none of the programs (`nsl_bench.logic.asp.names`).
+own predicates occur in none of the programs (`nsl_bench.logic.asp.atoms.Names`).
 """
 
 from __future__ import annotations
@@ -20,10 +20,8 @@ from clingo import Control, Function, HeuristicType, Model, Number, Symbol, ast
 
 from nsl_bench.core.budget import Budget, Expired
 from nsl_bench.core.errors import UserError, did_you_mean
-from nsl_bench.logic.asp.atoms import parse_atom, read_atom
-from nsl_bench.logic.asp.grounding import grounded
-from nsl_bench.logic.asp.names import Names
-from nsl_bench.logic.asp.parsing import variables_in
+from nsl_bench.logic.asp.atoms import Names, parse_atom, read_atom
+from nsl_bench.logic.asp.parsing import grounded, variables_in
 from nsl_bench.logic.asp.program import Program, Rule, Signature, parse, statement, union
 from nsl_bench.logic.asp.replicas import Renaming
 from nsl_bench.logic.asp.text import check_text

@@ -19,9 +19,8 @@ import numpy as np
 
 from nsl_bench.core.budget import Budget, Undecided
 from nsl_bench.core.errors import UserError
-from nsl_bench.logic.asp.atoms import Atom, parse_atom, read_atom
+from nsl_bench.logic.asp.atoms import Atom, Names, parse_atom, read_atom
 from nsl_bench.logic.asp.ground_program import GroundProgram
-from nsl_bench.logic.asp.names import Names
 from nsl_bench.logic.asp.program import Rule, Signature, statement
 from nsl_bench.logic.asp.text import check_text
 from nsl_bench.logic.las.bias.lookups import lookups, without
