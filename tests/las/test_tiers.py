@@ -21,8 +21,7 @@ from nsl_bench.logic.las.clingo_tiers import (
     optimisation,
 )
 from nsl_bench.logic.las.semantics import coverage
-from nsl_bench.logic.las.semantics.coverage import Score
-from nsl_bench.logic.las.semantics.explanation import explain
+from nsl_bench.logic.las.semantics.coverage import Score, explain
 from nsl_bench.logic.las.solver import solve
 from nsl_bench.logic.las.tabular import tabular_tier
 from nsl_bench.logic.las.task import LasTask, Tier

@@ -356,7 +356,7 @@ def _diagnosed(task: LasTask, solution: Solution, clock: _Clock, work: _Work) ->
 
 def _explained(task: LasTask, solution: Solution, budget: Budget) -> dict[str, Any]:
     from nsl_bench.core.budget import Expired
-    from nsl_bench.logic.las.semantics.explanation import explain
+    from nsl_bench.logic.las.semantics.coverage import explain
 
     try:
         explanation = explain(task, solution, budget)

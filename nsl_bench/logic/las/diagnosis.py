@@ -69,13 +69,7 @@ def diagnosed(task: LasTask, solution: Solution, budget: Budget) -> Solution:
 
 @dataclass(frozen=True)
 class _Fixed:
-    """What background and context of an example settle, whatever is learned.
-
-    Attributes:
-        possible: the atoms that hold in some answer set.
-        certain: the atoms that hold in all.
-        consistent: whether there is an answer set.
-    """
+    """What background and context of an example settle, whatever is learned."""
 
     possible: frozenset[str]
     certain: frozenset[str]

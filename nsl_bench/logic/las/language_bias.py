@@ -52,7 +52,6 @@ class Compound:
 
     Attributes:
         name: its function symbol; ``""`` for a tuple; an operator (`OPERATORS`) for arithmetic.
-        arguments: its arguments.
     """
 
     name: str
@@ -112,7 +111,6 @@ class ModeAtom(_Pattern):
 
     Attributes:
         predicate: its name, after ``-`` if it is negated classically.
-        arguments: its arguments.
     """
 
     predicate: str
@@ -170,8 +168,6 @@ class ModeBody(NamedTuple):
     """``#modeb(recall, literal, (options)).``: a literal that bodies may have.
 
     Attributes:
-        literal: the atom or comparison.
-        negated: whether it is written with ``not``.
         recall: how often a rule may use it (ILASP's dialect; FastLAS ignores it).
         options: ILASP's options: ``positive``, ``negative``, ``anti_reflexive``, ``symmetric``.
     """
@@ -192,10 +188,7 @@ class ModeLiteral(NamedTuple):
 
     Attributes:
         mode: index into `LanguageBias.bodies`; all uses of a declaration share its recall.
-        literal: the atom or comparison.
-        negated: whether it has default negation.
         recall: how often a rule may use the declaration; None for no limit.
-        anti_reflexive: whether its arguments must differ.
         symmetric: whether the order of its two variables does not matter; no rule is excluded because of it.
     """
 
@@ -234,7 +227,6 @@ class MetaRule(NamedTuple):
 
     Attributes:
         text: the rule without its full stop and without the binding atom, e.g. ``P(X) :- Q(X)``.
-        name: the binding atom's name, e.g. ``identity``.
         variables: its arguments, the predicate variables, e.g. ``("P", "Q")``.
     """
 

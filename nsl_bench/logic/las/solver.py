@@ -102,13 +102,7 @@ Tell = Callable[[Event], None]
 
 
 class _Way(NamedTuple):
-    """How to search.
-
-    Attributes:
-        budget: when to stop.
-        first_tier: the first tier to try.
-        threads: of clingo.
-    """
+    """How to search."""
 
     budget: Budget
     first_tier: Tier

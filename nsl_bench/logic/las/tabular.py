@@ -98,11 +98,7 @@ def _has_own_variables(bias: LanguageBias) -> bool:
 
 
 class Unproven(Undecided):
-    """There is an answer, and others may have a better one.
-
-    Attributes:
-        found: the answer.
-    """
+    """There is an answer, and others may have a better one."""
 
     def __init__(self, reason: str, found: Solution) -> None:
         super().__init__(reason)
@@ -117,13 +113,7 @@ def better(one: Solution, other: Solution) -> Solution:
 
 @dataclass(eq=False, repr=False)
 class _Branch:
-    """One way to choose the rules that are given whole.
-
-    Attributes:
-        chosen: their indices.
-        cost: what they cost.
-        targets: what the examples still ask for.
-    """
+    """One way to choose the rules that are given whole."""
 
     chosen: tuple[int, ...]
     cost: int
@@ -137,15 +127,7 @@ class _Branch:
 
 @dataclass(eq=False, repr=False)
 class _Best:
-    """The best choice in all branches, and what is known of the others.
-
-    Attributes:
-        score: its score.
-        branch: where it was found.
-        rules: indices of the candidates.
-        bound: no choice scores less.
-        proven: every branch was searched to its end.
-    """
+    """The best choice in all branches, and what is known of the others."""
 
     score: int
     branch: _Branch

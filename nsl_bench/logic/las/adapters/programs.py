@@ -46,11 +46,7 @@ class Program:
     """A rule learner that is run as a program.
 
     Attributes:
-        name: what the executable is called.
         variable: the environment variable that may say where it is.
-        home: where to get it.
-        version: arguments that make it print its version.
-        needs: other executables that it calls.
         writes: folders that it keeps temporary files in, whatever TMPDIR says.
         files: pattern of these files' names, which hold its process id as ``{}``; empty if they do not.
     """

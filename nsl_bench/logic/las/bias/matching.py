@@ -41,9 +41,7 @@ class Reading:
     """One way to read a rule by the mode declarations.
 
     Attributes:
-        head: the rule's head; None for a constraint.
         literals: the body literals that count, each once.
-        types: the type of each variable.
     """
 
     head: str | None

@@ -66,7 +66,6 @@ class BiasProgram:
     """The statements of `#bias`.
 
     Attributes:
-        program: the statements.
         unpriced: what each head and body literal costs if no statement derives ``penalty/2``.
     """
 

@@ -16,10 +16,9 @@ from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 from nsl_bench.core.budget import Budget
-from nsl_bench.logic.las.bias.canonical import Argument, Conjunction
 from nsl_bench.logic.las.bias.costs import is_monotone, rule_costs
 from nsl_bench.logic.las.bias.hypothesis import rule_parts
-from nsl_bench.logic.las.bias.space import RuleMaker, SpaceRule
+from nsl_bench.logic.las.bias.space import Argument, Conjunction, RuleMaker, SpaceRule
 from nsl_bench.logic.las.bias.types import domains
 from nsl_bench.logic.las.clingo_tiers.demands import Demand, Problem
 from nsl_bench.logic.las.clingo_tiers.incumbent import Incumbent

@@ -12,8 +12,7 @@ from collections.abc import Mapping, Sequence
 
 from nsl_bench.logic.asp.atoms import parse_atom
 from nsl_bench.logic.asp.program import Signature
-from nsl_bench.logic.las.bias.canonical import Argument, Conjunction, Instance
-from nsl_bench.logic.las.bias.space import RuleMaker
+from nsl_bench.logic.las.bias.space import Argument, Conjunction, Instance, RuleMaker
 from nsl_bench.logic.las.clingo_tiers.trial import Trial
 
 _MOST = 50_000

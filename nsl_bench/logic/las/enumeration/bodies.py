@@ -44,12 +44,6 @@ class Bodies:
         share: of the time that is left, which making the bodies may take.
 
     Attributes:
-        literals: what bodies hold.
-        budget: time and memory for all that follows.
-        limits: bounds.
-        nothing: the resources of an empty body.
-        evaluated: how many tables were computed.
-        complete: nothing was left out for lack of time.
         failure: why tables are computed by numpy where compiled kernels were meant to, if so.
     """
 

@@ -24,9 +24,6 @@ class Resources(NamedTuple):
     """What a conjunction uses up.
 
     Attributes:
-        cost: of its literals.
-        literals: how many.
-        variables: how many, leaves included.
         recall: uses of each declaration with a recall, by its place among those.
     """
 
@@ -49,10 +46,7 @@ class Limits(NamedTuple):
     """Bounds on a rule.
 
     Attributes:
-        variables: most variables.
-        literals: most body literals; None: no limit.
         recall: most uses of each declaration with a recall.
-        budget: time and memory.
     """
 
     variables: int
@@ -100,7 +94,6 @@ class BuildingBlock(NamedTuple):
 
     Attributes:
         types: types of its places, each place a variable of its own.
-        table: uint64 [sizes..., words]: where it holds.
         parts: its literals; variables are places, or `LEAF`.
         used: its resources; `variables` counts the leaf alone.
         symmetric: exchanging its two places changes nothing, neither its table nor what it binds.
@@ -126,10 +119,8 @@ class Blocks:
     """The blocks of a search, their tables one after the other in one array.
 
     Attributes:
-        items: the blocks.
         literals: what their parts are indices into.
         pool: uint64 [cells]: all tables; each block's table is a view.
-        starts: where each table begins.
     """
 
     items: tuple[BuildingBlock, ...]
@@ -309,7 +300,6 @@ class Conjunction(NamedTuple):
 
     Attributes:
         types: types of its variables, the fixed ones first, the others sorted.
-        placements: sorted.
         used: resources; fixed variables are counted.
         projection: uint64 [sizes of fixed variables..., words]: where it holds.
         unbound: variables without type guard that no positive literal binds yet.

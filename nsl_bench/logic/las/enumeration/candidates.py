@@ -30,7 +30,6 @@ class Candidate(NamedTuple):
     """A rule and the cells that it fills.
 
     Attributes:
-        rule: the rule.
         rows, words: intp [k]: rows of `Cells`, and which word of each.
         fills: uint64 [k]: that word: the cells of interest that the rule fills.
     """

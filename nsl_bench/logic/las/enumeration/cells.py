@@ -30,7 +30,6 @@ class Cells:
 
     Attributes:
         row: program atom to row; rows of atoms that stand for rules given whole come last.
-        n: number of columns.
         wanted, unwanted: uint64 [rows, words]: cells that some condition asks to be filled, empty; only the
             rows of learned atoms.
         required: uint64 [rows, words]: cells that an example asks to be filled that must be covered.

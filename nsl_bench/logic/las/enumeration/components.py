@@ -50,7 +50,6 @@ class Body(NamedTuple):
         holds: uint64 [k]: where it holds there.
         used: its resources; `variables` counts the head's too.
         parts: its literals; variables are numbers, the head's first.
-        types: type of each variable.
         families: predicates and signs of its literals with variables, where literals are grounded without
             replacement: no part that has one of them may be added.
         shared: how many of its first variables are the head's, where it is to be added to others.
@@ -92,10 +91,6 @@ class Joining:
     Args:
         redundancy: a body of which every unwanted case would be excluded without one of its parts, or with a
             weaker one, is no better than that; not so where literals are grounded without replacement.
-
-    Attributes:
-        evaluated: how many bodies were looked at.
-        complete: `run` has found all.
     """
 
     def __init__(

@@ -40,10 +40,7 @@ class Extension(NamedTuple):
     """A conjunction with one placed block more.
 
     Attributes:
-        placement: what is placed.
-        types: the conjunction's types and the new ones.
         orders: the orders of variables to compare its table under.
-        used: the resources of both.
         canonical: sorted types and placements, and the order that sorts them (`Renamings.least`).
     """
 

@@ -25,12 +25,8 @@ class HeadForm(NamedTuple):
     """A head with constants filled in.
 
     Attributes:
-        atom: its declaration.
-        constants: values for ``const(type)``.
         places: variable in each ``var(type)``, numbered by first occurrence.
-        types: type of each variable.
         rows: intp [sizes...]: which row of `Cells` each instance is, -1 for none.
-        cost: what it adds to a rule's cost.
     """
 
     atom: ModeAtom
@@ -104,11 +100,7 @@ class Rule(NamedTuple):
     """A rule as a hypothesis may hold it.
 
     Attributes:
-        cost: what it costs.
-        head: its head; None if it is given whole.
         parts: its body; variables are numbers, the head's first.
-        types: type of each variable.
-        given: its text if it is given whole.
     """
 
     cost: int

@@ -53,9 +53,6 @@ class Search:
         through_first: each block has to contain variable 0 (stars).
 
     Attributes:
-        tables: the conjunctions' tables.
-        evaluated: how many tables were computed.
-        complete: `run` has found all.
         failure: why tables are computed by numpy where compiled kernels were meant to, if so.
     """
 

@@ -38,11 +38,8 @@ class Compared:
     """An atom, or all atoms of a predicate.
 
     Attributes:
-        text: as it was given.
-        signature: its predicate.
         classical: it is negated classically.
         arguments: its arguments; variables for all atoms of a predicate.
-        is_ground: it is one atom.
     """
 
     text: str

@@ -35,8 +35,6 @@ class Configurations:
     Charge ``i`` is the cost of rule ``i`` for ``i < n_rules``, and after these come the targets.
 
     Attributes:
-        n_rules: of the instance.
-        n_blocks: how many blocks there are.
         block: int32 [s], ascending: the block of each configuration.
         starts: intp [s + 1]: where the charges of each configuration start in `charges`.
         charges: int32: charges that the configurations incur, one configuration after the other.

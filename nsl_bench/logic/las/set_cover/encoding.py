@@ -168,7 +168,6 @@ class _CoreGuided:
 
     Attributes:
         best: variables that are true in the best model so far, None without one.
-        best_cost: weight that `best` violates.
         bound: no model violates less.
         conflicts: how many the SAT solver may have; None: any number.
     """

@@ -53,7 +53,6 @@ class Instance:
         needs: for each target, rows of `supports`.
         supports: bool [k, r]: the rules that support each need.
         violates: bool [t, r]: the rules that violate each target.
-        constant: penalties that no choice avoids.
     """
 
     rules: Indices

@@ -42,7 +42,6 @@ class _Node:
     """A part of the search space.
 
     Attributes:
-        bound: of all its choices.
         left: packed bool [s]: configurations that are left.
         paid: bool [c]: charges that are paid.
         constant: their weight, and penalties that no choice avoids.

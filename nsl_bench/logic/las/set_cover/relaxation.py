@@ -59,7 +59,6 @@ class Split:
     Attributes:
         bound: no choice of configurations costs less.
         usage: float32 [s]: how often each configuration is picked.
-        regrets: where it stopped.
     """
 
     bound: int
@@ -73,8 +72,6 @@ class Relaxation:
 
     Attributes:
         rows: intp [s], ascending: which of all configurations are left; some of each block.
-        block: intp [s]: the block of each.
-        n_blocks: how many blocks there are.
         own: int64 [s]: the weight of what a configuration incurs and no other block may incur.
         charges: intp [m], ascending: the charges that several blocks may incur.
         weights: int64 [m]: what they cost, 0 where they are paid.

@@ -27,11 +27,7 @@ _STRING = re.compile(r'"((?:[^"\\]|\\.)*)"')
 
 
 class ExampleReader:
-    """Collects the ``#pos`` and ``#neg`` statements of one source.
-
-    Attributes:
-        examples: those taken in so far, in order.
-    """
+    """Collects the ``#pos`` and ``#neg`` statements of one source."""
 
     def __init__(self, source: Source) -> None:
         self.examples: list[WeightedExample] = []

@@ -84,12 +84,7 @@ class TaskText(NamedTuple):
     """What the text of a task says.
 
     Attributes:
-        examples: its examples, with distinct ids.
         background: everything that is ASP, a statement a line.
-        program: the same, parsed.
-        bias: the directives of the language bias.
-        name: what messages call the text.
-        warnings: what the user should be told.
         places: line and column of mode declarations and lines of the background, by their text.
         stated: the text itself, the dialect that was asked for, and whether ILASP's space holds constraints;
             None for a task that no single text states.

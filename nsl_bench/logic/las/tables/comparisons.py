@@ -56,7 +56,6 @@ class Settled(NamedTuple):
     """The values of a type and the tests of it that are left.
 
     Attributes:
-        values: its values, in order.
         tests: of each declaration, the constants and bool [values] of each test.
         complete: rules that only a constraint wants longer have tests, too.
         unnamed: bool [values]: those in no literal that is no test, where negated atoms can be true of them.

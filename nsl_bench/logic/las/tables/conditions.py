@@ -28,10 +28,8 @@ class Target(NamedTuple):
     """Examples with the same context and the same condition.
 
     Attributes:
-        column: their context.
         penalty: the sum of their penalties; None if they must be covered.
         condition: true exactly where they are covered.
-        examples: their indices in the task.
     """
 
     column: int

@@ -33,7 +33,6 @@ class Domain:
     """What a variable of one type ranges over.
 
     Attributes:
-        type: its name.
         values: all members in any column, in clingo's order.
         guarded: variables carry the guard ``type(V)``.
         guards: uint64 [size, words]: which index has a value where.

@@ -27,7 +27,6 @@ class Columns(NamedTuple):
         of_example: intp [n_examples]: the column of each example.
         statements: the distinct statements of all contexts.
         rows, cols: intp [k]: statement ``rows[i]`` is in the context of column ``cols[i]``.
-        n: number of columns.
     """
 
     of_example: npt.NDArray[np.intp]
@@ -104,10 +103,8 @@ class Values(NamedTuple):
     """What is true in which column.
 
     Attributes:
-        bits: uint64 [rows, words].
         rows: decided program atom to row.
         undecided: program atoms that depend on what is learned.
-        residual: the rules that do.
         dead: uint64 [words]: columns in which a constraint is violated whatever is learned.
     """
 

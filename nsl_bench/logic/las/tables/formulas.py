@@ -116,7 +116,6 @@ class Demands(NamedTuple):
 
     Attributes:
         needs: sets of atoms; of each, one at least has to be true.
-        bans: atoms that have to be false.
     """
 
     needs: tuple[tuple[int, ...], ...]

@@ -42,7 +42,6 @@ class Grounding:
     """What is true in which column.
 
     Attributes:
-        columns: the distinct contexts.
         derivable: the predicates that some statement or learned rule derives.
         learned: a learned ground atom to its program atom.
         lookups: predicates that are grounded by themselves (`nsl_bench.logic.las.bias.lookups`).
@@ -232,7 +231,6 @@ class _Encoding:
     """What is grounded beside the background.
 
     Attributes:
-        names: apart from all names of the task.
         derivable: the predicates that some statement or learned rule derives.
     """
 

@@ -42,9 +42,7 @@ class BodyLiteral(NamedTuple):
     """A literal that a body may hold, with constants filled in and variables open.
 
     Attributes:
-        mode: its declaration.
         constants: values for ``const(type)`` and bounds for ``num_var(type)``, from left to right.
-        types: types of its variables, from left to right.
         table: uint64 [size of each type..., words].
         costs: what it adds to a rule's cost under each pattern.
         atom: its atom with ground terms as clingo writes them; None for a comparison.
@@ -95,13 +93,7 @@ class Vocabulary:
     """Domains and literals of a task, over the columns of its grounding.
 
     Attributes:
-        task: the task.
-        bias: its language bias.
-        grounding: what is true in which column.
-        budget: time and memory.
-        columns: the distinct contexts.
         without_replacement: two literals of one predicate and sign must be different ground atoms.
-        interest: which columns and atoms matter.
         sight: what constraints tell apart that rules are held to later; None: nothing.
         additive: costs of rules are sums of their head's and literals' (known once `literals` was called).
     """

@@ -40,12 +40,7 @@ _LARGEST_WEIGHT = 2**31 - 1
 
 @dataclass(frozen=True)
 class Optimum:
-    """A hypothesis of at most some score.
-
-    Attributes:
-        score: its score by this search.
-        hypothesis: its rules.
-    """
+    """A hypothesis of at most some score."""
 
     score: int
     hypothesis: tuple[str, ...]
@@ -91,7 +86,6 @@ class Effects:
 
     Attributes:
         rules: one rule of each kind, with its cost.
-        cells: what each of them derives.
         conditions: of each example: the atoms that it needs beside what holds anyway, and those that it
             forbids; None in the place of an example that nothing satisfies. Empty if more depends on rules.
     """

@@ -48,9 +48,6 @@ class Mode:
         declaration: its number; all forms of one declaration share its recall.
         literal: an atom or comparison with ``var(type)``, ``const(type)`` and ``num_var(type)``, as clingo
             prints it.
-        negated: whether it is under ``not``.
-        recall: how often a rule may use the declaration.
-        distinct: whether its arguments must differ.
     """
 
     declaration: int
@@ -70,19 +67,15 @@ class PlainTask:
     """What the text of a task says.
 
     Attributes:
-        examples: the examples, in order.
-        background: what is ASP.
         heads, bodies: the forms of heads and of body literals.
         rules: rules given whole, and instances of meta-rules, each with its cost.
         learned: predicates (name, arity) that meta-rules derive.
         constants: type and value of each `#constant`.
-        max_variables: the most variables of a rule.
         max_body: the most body literals of a rule; None for any number.
         max_cost: the most that a hypothesis may cost; None for any cost.
         bias: the program of `#bias`; None if there is none.
         final: the program of `#final_bias`; empty if there is none.
         without_replacement: whether two body literals must not ground to the same atom.
-        dialect: whose defaults apply.
         constraints: whether rules without a head are in the space.
     """
 

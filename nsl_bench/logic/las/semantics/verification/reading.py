@@ -37,7 +37,6 @@ class Reading:
     """One way to read a rule: which body literals count, by which declaration, and what they say of types.
 
     Attributes:
-        types: the type of each variable.
         counted: body literals, each with its declaration.
         guards: type and variable of each literal that guards a variable.
         inequalities: those that keep two literals from grounding to the same atom.

@@ -36,7 +36,6 @@ class Signatures(ast.Transformer):
     """Collects the predicates of a syntax tree.
 
     Attributes:
-        found: all of them.
         negated: those that are negated classically somewhere.
     """
 
