@@ -76,11 +76,14 @@ results: $(SETUP)
 	NSL_BENCH_UCI=$(SHARED)/data/uci $(BIN)/python benchmarks/neuid3.py uci --repeats 10 \
 		--source mnist:$(SHARED)/data/mnist
 	$(BIN)/nsl-bench reproduce ffnsl2023 --data $(SHARED)/data --out results/ffnsl2023
-	cp results/ffnsl2023/report.md docs/results/ffnsl2023.md
+	$(BIN)/python benchmarks/reproduced.py --figures results/ffnsl2023/report.csv
+	$(BIN)/python benchmarks/pages.py
 
 ## The board's reference submissions (an hour), and the site made of them.
 reference: $(SETUP)
 	$(BIN)/python benchmarks/reference.py --out results/reference
+	$(BIN)/python benchmarks/rivals.py
+	$(BIN)/python benchmarks/pages.py
 	$(BIN)/nsl-bench leaderboard build --out results/site
 
 ## Slow studies, and the tests on the wheel.

@@ -1,89 +1,78 @@
-"""Where FFNSL loses on the board, to whom, and where it wins, as docs/results/rivals.md.
+"""Who is better than FFNSL on the board, and where, as docs/results/rivals.md and the tables beside it.
 
-    python benchmarks/rivals.py
+    python benchmarks/rivals.py [--submissions FOLDER --board FILE]
 
-Reads the accepted submissions, which `benchmarks/reference.py` makes. Every number is a mean over the shares
-of shifted data; differences are paired by train split. An interval that does not contain 0 counts as a
-difference, of many that are looked at: the board corrects for that, this page does not.
+Reads the accepted submissions, which `benchmarks/reference.py` makes. A learner's number is its mean over the
+shares of shifted data; differences to FFNSL and their intervals are the board's (`Board.differences`).
 """
 
 from __future__ import annotations
 
 import argparse
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
+import rival_pictures as pictures
 from nsl_bench.leaderboard.board import SUBMISSIONS, Board, read_board
 from nsl_bench.leaderboard.contests import BOARD, Contest
 from nsl_bench.leaderboard.entries import Entry
-from reference import BUDGET, TRIALS
+from nsl_bench.leaderboard.predictions import rows_of
+from nsl_bench.leaderboard.submission import PREDICTIONS
+from nsl_bench.leaderboard.truth import Truth
+from pages import DOCS, Top, kept, listed, points, write
+from reference import BUDGET, SECONDS, TRIALS
 
+from nsl_bench.core import registry
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import UserError
-from nsl_bench.core.metrics import METRICS
-from nsl_bench.core.registry import create
-from nsl_bench.data.splits import task_of_split
-from nsl_bench.run.statistics import paired_interval
+from nsl_bench.core.metrics.predictions import miscalibration
+from nsl_bench.core.types import BLANK
+from nsl_bench.data.splits import make_source, symbolic_split, task_of_split
+from nsl_bench.learners.environments import entrant
+from nsl_bench.perception.trained_networks import trained
 from nsl_bench.run.true_rule import is_true_rule
 
-COMPARED = {
+MAIN = {
     "framework_accuracy": "accuracy on images",
     "hypothesis_accuracy": "accuracy on true concepts",
     "brier_score": "Brier score",
-    "atoms": "atoms",
-    "learning_time": "seconds of learning",
 }
-OF_CONCEPTS = {
+"""What the matrix compares, the metric of the question first."""
+
+COMPARED = MAIN | {"atoms": "atoms", "learning_time": "seconds of learning"}
+MEANS = COMPARED | {
     "learner_concept_accuracy": "accuracy of its concepts",
     "concept_collapse": "collapse of its concepts",
 }
-FFNSL = "ffnsl"
-SHOWN = (0.0, 50.0, 90.0)
-"""Shares whose rules are shown."""
+SHOWN = (0.0, 50.0, 60.0, 90.0)
+"""Shares whose rules are kept."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """FFNSL against another entry, in a metric of a contest.
+    """FFNSL beside another entry, in a metric of a contest.
 
     Attributes:
-        contest: its name.
-        metric: its name.
-        entry: the other one.
-        ffnsl: mean of FFNSL.
-        other: mean of the other.
-        low: lower end of the 95 % interval of FFNSL's advantage; above 0 where FFNSL is better.
-        high: its upper end.
+        lead: of FFNSL's mean; above 0 where FFNSL is better, whatever the direction of the metric.
+        low, high: ends of its 95 % interval; NaN where the runs cannot say.
+        word: whether the other is ``"better"``, ``"worse"`` or a ``"tie"``, corrected over the contest's
+            learners; empty if not known.
     """
 
     contest: str
     metric: str
-    entry: Entry
+    learner: str
+    track: str
+    ours: bool
     ffnsl: float
     other: float
+    lead: float
     low: float
     high: float
-
-    @property
-    def wins(self) -> bool:
-        """Whether FFNSL is better."""
-        return self.low > 0
-
-    @property
-    def loses(self) -> bool:
-        """Whether the other is better."""
-        return self.high < 0
-
-    @property
-    def advantage(self) -> str:
-        """FFNSL's advantage and its interval."""
-        return f"{(self.low + self.high) / 2:+.3g} [{self.low:+.3g}, {self.high:+.3g}]"
-
-    def __str__(self) -> str:
-        return f"{self.entry.title} ({words_of(self.entry.track)}) {self.other:.3g}: {self.advantage}"
+    word: str
 
 
 def words_of(track: str) -> str:
@@ -91,81 +80,219 @@ def words_of(track: str) -> str:
     return track.replace("_", " ")
 
 
-def differences(board: Board, contest: Contest, ours: Entry) -> Iterator[Difference]:
-    """All other entries of a contest against FFNSL, without metrics that either lacks, and failed entries."""
+def differences(board: Board, contest: Contest) -> Iterator[Difference]:
+    """All entries of a contest beside FFNSL, without those told the answer, which are no rivals."""
+    reference = board.reference(contest)
+    if reference is None:
+        return
     for metric in COMPARED:
-        mine = ours.repeats(contest, metric)
-        for entry in board.of(contest):
-            if not _is_rival(entry, ours, metric) or not entry.whole(contest) or entry.all_failed(contest):
-                continue
+        mine = reference.repeats(contest, metric)
+        for entry, d in board.differences(contest, metric).items():
+            if entry.manifest.learner == "majority" and metric not in MAIN:
+                continue  # has no rules, and nothing to learn
             theirs = entry.repeats(contest, metric)
-            if len(theirs) != len(mine) or not len(mine):
-                continue
-            better = mine - theirs if METRICS[metric].higher_is_better else theirs - mine
-            low, high = paired_interval(better)
-            yield Difference(contest.name, metric, entry, float(mine.mean()), float(theirs.mean()), low, high)
+            means = (float(values.mean()) if len(values) else float("nan") for values in (mine, theirs))
+            about = contest.name, metric, entry.title, words_of(entry.track), entry.is_ours
+            yield Difference(*about, *means, -d.mean, -d.high, -d.low, d.word)
 
 
-def _is_rival(entry: Entry, ours: Entry, metric: str) -> bool:
-    """Whether it is another learner, FFNSL with another rule learner too, and has something to compare."""
-    learner = entry.manifest.learner
-    learns = learner != "majority" or metric not in ("atoms", "learning_time")
-    return learner != ours.manifest.learner and learns and not entry.manifest.told_the_answer
+def losses(found: Sequence[Difference], metric: str) -> dict[str, tuple[list[Difference], int]]:
+    """By contest: the other methods that are better than FFNSL, the best first, and how many there are."""
+    own = [one for one in found if one.metric == metric and not one.ours and one.word]
+    by_contest = {name: list(group) for name, group in itertools.groupby(own, key=lambda one: one.contest)}
+    return {
+        name: (sorted((one for one in group if one.word == "better"), key=lambda one: one.lead), len(group))
+        for name, group in by_contest.items()
+    }
 
 
-def grouped(found: list[Difference]) -> Iterator[tuple[str, list[Difference]]]:
-    """Contest, metric and FFNSL's mean in words, and what belongs to them."""
-    for (contest, metric), group in itertools.groupby(found, key=lambda one: (one.contest, one.metric)):
-        own = list(group)
-        yield f"**{contest}, {COMPARED[metric]}** (FFNSL {own[0].ffnsl:.3g})", own
+def sentence(found: Sequence[Difference], metric: str) -> str:
+    """Where FFNSL loses by a metric, to how many, and where most."""
+    by_contest = losses(found, metric)
+    lost = {name: (better, n) for name, (better, n) in by_contest.items() if better}
+    if not by_contest:
+        return f"In {MAIN[metric]} nothing is compared yet."
+    if not lost:
+        return f"In {MAIN[metric]} no learner is better than FFNSL on any of {len(by_contest)} tasks."
+    places = [f"{name} ({len(better)} of {n} learners)" for name, (better, n) in lost.items()]
+    most = min((better[0] for better, _ in lost.values()), key=lambda one: one.lead)
+    rest = [name for name in by_contest if name not in lost]
+    none = f" None is better on {listed(rest)}." if rest else ""
+    return (
+        f"In {MAIN[metric]} FFNSL loses on {listed(places)}. It loses most to {most.learner} on "
+        f"{most.contest}: {points(most.lead, most.low, most.high)}.{none}"
+    )
 
 
-def listed(found: list[Difference], what: str) -> str:
-    """A list, contest by contest and metric by metric, with numbers."""
-    lines = [f"* {words}: " + "; ".join(map(str, own)) + "." for words, own in grouped(found)]
-    return "\n".join(lines) or f"No entry {what}."
+def answer(found: Sequence[Difference]) -> str:
+    """The answer in few words."""
+    by_contest = losses(found, next(iter(MAIN)))
+    lost = [name for name, (better, _) in by_contest.items() if better]
+    if not lost:
+        return f"No learner beats FFNSL in accuracy on images on any of {len(by_contest)} tasks."
+    where = f"on {listed(lost)}" if len(lost) < 5 else f"on {len(lost)} of {len(by_contest)} tasks"
+    return f"FFNSL loses in accuracy on images {where}."
 
 
-def named(found: list[Difference], all_of: list[Difference], what: str) -> str:
-    """A list of names, contest by contest and metric by metric, and how many of all they are."""
+def primary(found: Sequence[Difference]) -> str:
+    """The question of each task, asked before any run, and its answer."""
     lines = []
-    for words, own in grouped(found):
-        n = sum((one.contest, one.metric) == (own[0].contest, own[0].metric) for one in all_of)
-        names = "" if len(own) == n else ": " + "; ".join(one.entry.title for one in own)
-        lines.append(f"* {words}: {len(own)} of {n}{names}.")
-    return "\n".join(lines) or f"No entry {what}."
+    metric = next(iter(MAIN))
+    for name, (better, n) in losses(found, metric).items():
+        words = [one.word for one in found if (one.contest, one.metric, one.ours) == (name, metric, False)]
+        who = listed([f"{one.learner} ({points(one.lead, one.low, one.high)})" for one in better])
+        said = f"Yes, {len(better)} of {n}: {who}." if better else f"No, none of {n}."
+        rest = f" {words.count('worse')} are worse, {words.count('tie')} tie."
+        lines.append(f"* **{name}**: is a learner better than FFNSL in {MAIN[metric]}? {said}{rest}")
+    return "\n".join(lines)
 
 
-def matrix(found: list[Difference], metric: str) -> str:
-    """A row for each rival, a column for each contest: its mean, and FFNSL's advantage with its interval."""
-    own = [one for one in found if one.metric == metric]
-    tracks = {one.entry.title: words_of(one.entry.track) for one in own}
-    rows = []
-    for title in sorted(tracks, key=lambda title: (tracks[title], title)):
-        cells = {one.contest: one for one in own if one.entry.title == title}
-        row = {"learner": title, "track": tracks[title]}
-        for contest in dict.fromkeys(one.contest for one in own):
-            one = cells.get(contest)
-            mark = "**" if one and one.loses else ""
-            row[contest] = f"{one.other:.3g}: {mark}{one.advantage}{mark}" if one else ""
-        rows.append(row)
-    return pd.DataFrame(rows).to_markdown(index=False)
+def best(board: Board, contest: Contest, track: str) -> Entry | None:
+    """The other method of a track that is best in accuracy on images, the first of several."""
+    entries = [e for e in board.of(contest, track) if not e.is_ours and e.can_rank(contest)]
+    return max(entries, key=lambda e: e.repeats(contest, "framework_accuracy").mean(), default=None)
 
 
-def means(board: Board, contest: Contest) -> pd.DataFrame:
-    """A row for each entry of a contest, with its means."""
-    rows = []
+def three(board: Board, contest: Contest) -> dict[str, Entry]:
+    """FFNSL, the best learner from predicted concepts, and the best from images to labels, by what it is."""
+    found = {
+        "FFNSL": board.reference(contest),
+        "best tabular": best(board, contest, "pretrained"),
+        "best end to end": best(board, contest, "end_to_end"),
+    }
+    return {name: entry for name, entry in found.items() if entry is not None}
+
+
+def curves(board: Board, contest: Contest) -> Iterator[dict[str, object]]:
+    """Accuracy on images by shift and share, of three entries."""
+    for (role, entry), shift in itertools.product(three(board, contest).items(), contest.shifts):
+        for share, mean, error in entry.curve(contest, shift, "framework_accuracy"):
+            about = {"contest": contest.name, "shift": shift, "role": role, "learner": entry.title}
+            yield {**about, "share": share, "mean": mean, "std_err": error}
+
+
+def brier_parts(board: Board, contest: Contest) -> Iterator[dict[str, object]]:
+    """The Brier score of three entries, parted into miscalibration and the error that is left."""
+    for role, entry in three(board, contest).items():
+        runs = dict(zip(entry.runs[contest.name], contest.cells_of(entry.track), strict=True))
+        jobs, parts = entry.submitted(), []
+        for run, evaluation, (_, probabilities) in rows_of(entry.folder / PREDICTIONS):
+            if run in runs and evaluation == "framework" and probabilities is not None:
+                labels = Truth(jobs[run].job, contest, runs[run]).labels
+                parts.append(miscalibration(probabilities, labels))
+        if parts:
+            score = float(entry.repeats(contest, "brier_score").mean())
+            wrong = sum(parts) / len(parts)
+            about = {"contest": contest.name, "role": role, "learner": entry.title, "brier_score": score}
+            yield {**about, "miscalibration": wrong, "error": score - wrong}
+
+
+def means(board: Board, contest: Contest) -> Iterator[dict[str, object]]:
+    """For each entry of a contest its means, what it has without shift, and its failed runs."""
     for entry in board.of(contest):
-        row: dict[str, object] = {"learner": entry.title, "track": words_of(entry.track)}
-        for metric, words in (COMPARED | OF_CONCEPTS).items():
+        row: dict[str, object] = {
+            "contest": contest.name,
+            "learner": entry.title,
+            "track": words_of(entry.track),
+        }
+        for metric in MEANS:
             values = entry.repeats(contest, metric)
-            row[words] = f"{values.mean():.3g}" if len(values) else ""
-        row["failed runs"] = entry.failures(contest)
+            row[metric] = float(values.mean()) if len(values) else None
+        row["accuracy without shift"] = entry.without_shift(contest, "framework_accuracy")
+        row["runs"], row["failed runs"] = len(entry.runs[contest.name]), entry.failures(contest)
+        row["accuracy without failed runs"] = entry.succeeded(contest, "framework_accuracy")
         records = [record for _, record in entry.records(contest, entry.submitted())]
         row["not started"] = sum(record["started"] == "" for record in records)
         row["without rules"] = sum(record["metrics"].get("atoms") == 0 for record in records)
-        rows.append(row)
-    return pd.DataFrame(rows)
+        yield row
+
+
+def failed(rows: pd.DataFrame) -> str:
+    """The entries with failed runs: their means with the majority class for these, and without them."""
+    own = rows[rows["failed runs"] > 0]
+    told = pd.DataFrame(
+        {
+            "task": own["contest"],
+            "learner": own["learner"],
+            "failed": [f"{f} of {n}" for f, n in zip(own["failed runs"], own["runs"], strict=True)],
+            "accuracy on images": own["framework_accuracy"].map("{:.3f}".format),
+            "without failed runs": [
+                "" if pd.isna(value) else f"{value:.3f}" for value in own["accuracy without failed runs"]
+            ],
+        }
+    )
+    return told.to_markdown(index=False, disable_numparse=True) if len(told) else "No run failed."
+
+
+def supervision(board: Board, contest: Contest) -> Iterator[dict[str, object]]:
+    """What each entry of a contest was told, from its track, its network, the task and its options."""
+    task: Benchmark = registry.create("benchmark", contest.task)
+    source = make_source(task, contest.source)
+    train = symbolic_split(task, "train", contest.size, 1, seed=contest.seed)
+    shown = int((train.concepts != BLANK).sum())
+    height, width = source.shape[:2]
+    for entry in board.of(contest):
+        track, spec = entry.track, entry.manifest.learner
+        labelled = {"symbolic": shown, "concept_labels": shown}.get(track, 0)
+        images, side = (0, "") if track == "symbolic" else (shown, f"{height} x {width}")
+        before = entrant(spec).citation.partition("weights ")[2] if "env:" in spec else ""
+        if track == "pretrained":
+            network = trained(entry.network, task, source, progress=False)
+            labelled = images = network.details["training"]["images"]
+            side = f"{network.architecture.height} x {network.architecture.width}"
+            before = f"perceiver {entry.network}"
+        yield {
+            "contest": contest.name,
+            "learner": entry.title,
+            "track": words_of(track),
+            "concept labels": labelled,
+            "task labels": task.size(contest.size),
+            "images": images,
+            "pixels": side,
+            "pre-training": before,
+            "knowledge": knowledge(track, spec),
+            "confidences": confidences(track, spec),
+            "trials": entry.manifest.tuning_trials,
+        }
+
+
+def knowledge(track: str, spec: str) -> str:
+    """What of the task's rules a learner is given and uses."""
+    if track == "known_rules":
+        return "the true rule"
+    if spec.partition(":")[0] in ("ffnsl", "nsl"):
+        return "background, bias"
+    return "features of the solution" if "knowledge" in spec else ""
+
+
+def confidences(track: str, spec: str) -> str:
+    """What a learner does with a network's confidences."""
+    if track != "pretrained":
+        return ""
+    options = dict(part.split("=", 1) for part in spec.replace(":", ",").split(",") if "=" in part)
+    if spec.partition(":")[0] in ("ffnsl", "nsl"):
+        return "weights" if options.get("penalty", "network") == "network" else "none"
+    used = [options.get("inputs", ""), "weights" if options.get("weights") == "confidence" else ""]
+    told = ", ".join(word for word in used if word and word != "concepts")
+    return told or ("may choose" if spec.startswith("tuned:") and "inputs" in spec else "none")
+
+
+def spans(rows: pd.DataFrame) -> str:
+    """The table of supervision with a row a learner: the least and the greatest number over its tasks."""
+
+    def span(values: pd.Series) -> str:
+        known = sorted({value for value in values if value != "" and not pd.isna(value)})
+        ends = [f"{value:,}" if isinstance(value, int) else str(value) for value in known]
+        if not values.map(lambda value: isinstance(value, int)).all():
+            return ", ".join(ends)
+        return ends[0] if len(ends) == 1 else f"{ends[0]} to {ends[-1]}"
+
+    groups = rows.groupby(["track", "learner"], sort=True)
+    told = [
+        {"learner": learner, "track": track, **{name: span(group[name]) for name in rows.columns[3:]}}
+        for (track, learner), group in groups
+    ]
+    return pd.DataFrame(told).to_markdown(index=False, disable_numparse=True)
 
 
 def equivalent(hypothesis: tuple[str, ...], language: str, task: Benchmark) -> str:
@@ -180,28 +307,111 @@ def equivalent(hypothesis: tuple[str, ...], language: str, task: Benchmark) -> s
         return "not decided"
 
 
-def rules(board: Board, contest: Contest) -> str:
-    """What entries learned from the first train split at some shares: atoms, equivalence, first rules."""
-    rows = []
-    task = task_of_split(create("benchmark", contest.benchmark), 1, contest.seed)
+def rules(board: Board, contest: Contest) -> Iterator[dict[str, object]]:
+    """What entries learned from the first train split at some shares: atoms, equivalence, rules."""
+    task = task_of_split(registry.create("benchmark", contest.benchmark), 1, contest.seed)
     for entry in board.of(contest):
-        submitted = entry.submitted()
-        for cell, record in entry.records(contest, submitted):
+        for cell, record in entry.records(contest, entry.submitted()):
             if cell.repeat != 1 or cell.percent not in SHOWN or not record["rules"]:
                 continue
             if cell.percent and cell.shift != contest.shifts[0]:
                 continue
-            text = " ".join(" ".join(record["rules"]).split()).replace("|", r"\|")
-            rows.append(
-                {
-                    "learner": entry.title,
-                    "share (%)": cell.percent,
-                    "atoms": record["metrics"].get("atoms", ""),
-                    "equivalent": equivalent(tuple(record["rules"]), record["language"], task),
-                    "begins with": f"`{text[:100]}`",
-                }
-            )
-    return pd.DataFrame(rows).to_markdown(index=False) if rows else "No entry has rules."
+            yield {
+                "contest": contest.name,
+                "learner": entry.title,
+                "share (%)": cell.percent,
+                "atoms": record["metrics"].get("atoms"),
+                "equivalent": equivalent(tuple(record["rules"]), record["language"], task),
+                "begins with": " ".join(" ".join(record["rules"]).split())[:100],
+            }
+
+
+METHOD = f"""\
+FFNSL learns from the contest's main network. A lead is FFNSL's mean over shares of shifted examples less the
+other's, in hundredths (*points*), positive where FFNSL is better, for Brier scores too. Intervals (95 %)
+cover train splits and test examples. The question of a task is asked in accuracy on images and corrected over
+learners by Holm's method. *Better*, *worse* and *tie* are corrected, intervals are not; all but the questions
+is descriptive. FFNSL with other networks or options is in the matrix and no rival.
+
+Learning and answering may take {SECONDS:g} seconds each. Where a learner took longer in all runs at 0 %, its
+other runs were not started. *Tuned* learners try at most {TRIALS} settings, and as many as {BUDGET} seconds
+allow, on validation examples; their defaults come first, and win ties. Entries ran on several days, so that
+seconds compare them roughly.
+
+After we had seen answers for test examples we changed how the adapters of LTN and ABLkit answer, how LEN is
+asked for formulas, how long DeepProbLog and LTN train, the patches of the vision transformer, and that
+learners with the known rule answer given that some label follows from it."""
+
+
+def page(board: Board, docs: Path) -> Path:
+    """Write the page, its pictures and its tables."""
+    found = [one for contest in board.contests for one in differences(board, contest)]
+    found.sort(key=lambda one: list(COMPARED).index(one.metric))
+    frames = {
+        name: pd.DataFrame([row for contest in board.contests for row in make(board, contest)])
+        for name, make in {
+            "means": means,
+            "curves": curves,
+            "brier": brier_parts,
+            "supervision": supervision,
+            "rules": rules,
+        }.items()
+    }
+    frames["differences"] = pd.DataFrame([vars(one) for one in found])
+    links = {name: kept(docs, "rivals", name, frame) for name, frame in frames.items()}
+    folder = docs / "rivals"
+    shown = {
+        name: f"![{what}]({picture.relative_to(docs).as_posix()})"
+        for name, what, picture in (
+            ("curves", "accuracy over share", pictures.curves(frames["curves"], folder / "curves.png")),
+            ("brier", "Brier scores in parts", pictures.brier(frames["brier"], folder / "brier.png")),
+            ("atoms", "accuracy against atoms", pictures.atoms(frames["means"], folder / "atoms.png")),
+        )
+    }
+    pictures.matrix(frames["differences"], MAIN, folder / "matrix.png")
+    kept_out = [
+        f"{contest.name}: {listed([entry.title for entry in board.kept_out(contest)])}."
+        for contest in board.contests
+        if board.kept_out(contest)
+    ]
+    top = Top(
+        "FFNSL and its rivals",
+        "Which learners are better than FFNSL under shift?",
+        answer(found),
+        "python benchmarks/rivals.py",
+        "rivals/matrix.png",
+    )
+    return write(
+        docs,
+        "rivals",
+        top,
+        "FFNSL's lead over each learner, in points: blue ahead, red behind, grey where the interval holds 0, "
+        "white where the runs cannot say; bold where the difference holds after correction. "
+        f"All numbers: {links['differences']}.",
+        *(sentence(found, metric) for metric in MAIN),
+        "## The question of each task",
+        primary(found),
+        "## Accuracy over share",
+        shown["curves"],
+        f"*Tabular* learners get the concepts that the network predicts. Numbers: {links['curves']}.",
+        "## Brier scores: error and miscalibration",
+        shown["brier"],
+        "Miscalibration is what the score would lose if each label's probability were replaced, bin by bin, "
+        f"by how often the label is true; error is the rest. Numbers: {links['brier']}.",
+        "## Accuracy against atoms",
+        shown["atoms"],
+        "## Supervision",
+        spans(frames["supervision"]),
+        f"The least and the greatest number over tasks; by task: {links['supervision']}. A perceiver's "
+        "concept labels are the images that it was trained on.",
+        "## Failed runs",
+        "A failed run counts as the majority class, and no better than the learner's worst other run.",
+        failed(frames["means"]),
+        "## How it was compared",
+        METHOD,
+        f"All means, with seconds and failed runs: {links['means']}. Learned rules: {links['rules']}. "
+        "Not applicable to: " + " ".join(kept_out),
+    )
 
 
 def main() -> None:
@@ -209,71 +419,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--submissions", type=Path, default=SUBMISSIONS)
     parser.add_argument("--board", type=Path, default=BOARD)
-    parser.add_argument("--docs", type=Path, default=Path("docs/results"))
+    parser.add_argument("--docs", type=Path, default=DOCS)
     options = parser.parse_args()
-    board = read_board(options.submissions, options.board)
-    found: list[Difference] = []
-    for contest in board.contests:
-        ours = [
-            e for e in board.of(contest, "pretrained") if e.folder.name == FFNSL and e.network == "softmax"
-        ]
-        found += [one for entry in ours for one in differences(board, contest, entry)]
-    found.sort(key=lambda one: list(COMPARED).index(one.metric))
-    pages = [
-        "# What we found: FFNSL and its rivals",
-        "## Where FFNSL loses",
-        "FFNSL's mean over shifts and shares of shifted data, then each better learner's, and FFNSL's "
-        "advantage with its 95 % interval, paired by train split.",
-        listed([one for one in found if one.loses], "is better than FFNSL"),
-        "## Where FFNSL wins",
-        "Of the learners that are compared, how many it is ahead of; their numbers are below.",
-        named([one for one in found if one.wins], found, "is worse than FFNSL"),
-        "## Where the intervals contain 0",
-        named([one for one in found if not one.wins and not one.loses], found, "is close to FFNSL"),
-        "## How it was compared",
-        "Made by `python benchmarks/rivals.py` from the board's entries. FFNSL learns from the Softmax "
-        "network. An advantage is positive where FFNSL is better. FFNSL with other perception, and the "
-        "majority class's rules and time, are not compared. Entries were run on different days, on two "
-        "cores, so that seconds compare them roughly.",
-        "Learning and answering may take 120 seconds each. Where a learner took longer in all runs at 0 "
-        "%, its other runs were not started; failed runs count as the majority class, and learners all "
-        f"of whose runs failed are in the tables only. *Tuned* rivals try at most {TRIALS} settings, and as "
-        f"many as {BUDGET} seconds allow, on validation examples; their defaults come first, and win ties. "
-        "Where one training takes about as long or longer, nothing is tuned: LTN, DeepProbLog, the CNN on "
-        "9x9 grids, the vision transformer except on Follow Suit and Crop Yield. DCR has not been tuned yet. "
-        "The learners that the paper "
-        "compares FFNSL to are not tuned either. No rules count as no "
-        "atoms; the tables say how many runs of a learner of rules have none. Failed runs have no learning "
-        "time, so that seconds are means of the others.",
-        "We changed how the adapters of LTN and ABLkit answer after we had seen answers for test "
-        "examples of Crop Yield. LEN had no formulas at first, because our adapter asked the package for "
-        "them wrongly. Its explanations name at most the 100 literals with most attention, as those of "
-        "Sudoku do not fit into the limits otherwise. FastLAS can have no answer in time; such runs "
-        "counted at first as having learned nothing, and are timeouts now. "
-        "The vision transformer had finer patches at first, with which it could not take Sudoku in the "
-        "limits. DeepProbLog and LTN have no default number of passes. At first they made "
-        "5 and 20, and their train losses were far from level; now they make as many as the slowest task "
-        "that they can take allows in 80 of the 120 seconds, by which their train losses still fall. "
-        "Nor has DCR; the 50 passes that it makes are too few: with 200, and everything else the same, its "
-        "mean accuracy on images without shift (three train splits) is 0.879 in place of 0.604 on Crop "
-        "Yield, and 0.585 in place of 0.402 on Follow Suit, but Indoor Scene then does not fit into the 120 "
-        "seconds. "
-        "ABLkit has its default of 50 turns, and a variant with 250. Learners with the known rule answer "
-        "given that some label follows from it; DeepProbLog and semantic loss did not, until we had seen "
-        "on Crop Yield that most of their probability went to no label.",
-        "## All comparisons",
-        "The mean of each learner, and FFNSL's advantage over it; bold where FFNSL loses.",
-    ]
-    for metric, words in COMPARED.items():
-        pages += [f"### {words[0].upper()}{words[1:]}", matrix(found, metric)]
-    for contest in board.contests:
-        pages += [f"## {contest.name}", means(board, contest).to_markdown(index=False)]
-        kept_out = "; ".join(entry.title for entry in board.kept_out(contest))
-        pages += [f"Not applicable: {kept_out}."] if kept_out else []
-        pages += [f"Rules of the first train split, {contest.shifts[0]}:", rules(board, contest)]
-    options.docs.mkdir(parents=True, exist_ok=True)
-    (options.docs / "rivals.md").write_text("\n\n".join(pages) + "\n", encoding="utf-8")
-    print(options.docs / "rivals.md")
+    page(read_board(options.submissions, options.board), options.docs)
 
 
 if __name__ == "__main__":

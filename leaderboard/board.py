@@ -151,8 +151,8 @@ class Board:
         reference = self.reference(contest)
         if reference is None:
             return {}
-        comparison = self.comparison(contest, metric, reference.track)
         if metric in COMPARED:
+            comparison = self.comparison(contest, metric, reference.track)
             return comparison.against(reference) if comparison and reference in comparison else {}
         higher, mine = METRICS[metric].higher_is_better is not False, reference.repeats(contest, metric)
         others = ((e, e.repeats(contest, metric)) for e in self.of(contest) if e.track != "symbolic")

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 HATCHES = ("", "//", "..", "xx", "\\\\", "oo", "++", "--")
 _DPI = 120
+_FEW = 64
+"""Colours of a PNG file."""
+
 _HANDLE = 11
 """Letters in whose place a handle of a legend is, with what is around it."""
 _DEEPEST = 5
@@ -114,12 +117,17 @@ def wrapped(text: str, letters: int) -> str:
 
 
 def save(figure: Figure, path: Path) -> None:
-    """Write a figure in the format that the file's ending names."""
+    """Write a figure in the format that the file's ending names; a PNG file has few colours and is small."""
     import matplotlib
+    from PIL import Image
 
     path.parent.mkdir(parents=True, exist_ok=True)
     with matplotlib.rc_context(_SETTINGS):
         figure.savefig(path, dpi=_DPI)
+    if path.suffix == ".png":
+        with Image.open(path) as drawn:
+            reduced = drawn.convert("RGB").quantize(_FEW, dither=Image.Dither.NONE)
+        reduced.save(path, optimize=True)
 
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999933")

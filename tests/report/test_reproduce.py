@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.core.types import BLANK, Hypothesis
 from nsl_bench.data.splits import symbolic_split
 from nsl_bench.report.published.equivalence import Mean
-from nsl_bench.report.published.pages import summary, write_report
+from nsl_bench.report.published.pages import read_figures, summary, write_report
 from nsl_bench.report.published.papers import margin_of
 from nsl_bench.report.published.reasons import check_reason, misread
 from nsl_bench.report.published.reproduce import PRESETS, Figure, compare, grid, paper_atoms
@@ -230,10 +231,12 @@ def test_the_report(splits: Path, tmp_path: Path) -> None:
     figures = [*found.values(), replace(found["atoms", "paper"], badge="differs", reason="a good reason")]
     text = summary(figures)
     assert "4 figures: 1 reproduced, 2 differs (1 with a tested reason), 1 not comparable." in text
-    report, numbers = write_report(figures, tmp_path, "nsl-bench reproduce ffnsl2023")
+    report, picture, numbers = write_report(figures, tmp_path, "nsl-bench reproduce ffnsl2023")
     page = report.read_text()
-    assert "✗ differs (a good reason)" in page and "13.0 ± 0.0" in page and "atoms, our counting" in page
+    assert "**Of 3 comparable figures 1 are reproduced, 2 differ and 0 are not decided.**" in page
+    assert re.search(r"Most differences: [\w ]+ on follow_suit \(1 of \d\)", page) and picture.is_file()
     assert pd.read_csv(numbers)["difference"].min() == pytest.approx(-3)
+    assert summary(read_figures(numbers)) == text and read_figures(numbers)[-1].reason == "a good reason"
 
 
 def test_forests_on_the_papers_tricks(shared: Path, tmp_path: Path) -> None:

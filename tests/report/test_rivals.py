@@ -1,76 +1,103 @@
-"""The page of what was found with rivals: who is compared, and who is said to win."""
+"""The page of rivals: who is compared, who is said to win, and what supervision each had."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
+from nsl_bench.leaderboard.comparing import Difference
 
-CONTEST: Any = SimpleNamespace(name="zoo", cells_of=lambda track: range(3))
+from nsl_bench.core.metrics.predictions import brier_score, miscalibration
 
-
-class Entered:
-    """An entry with an accuracy for each of three train splits."""
-
-    def __init__(self, title: str, learner: str, values: list[float], failures: int = 0) -> None:
-        self.title, self.track = title, "pretrained"
-        self.manifest = SimpleNamespace(learner=learner, told_the_answer=learner.endswith("optimal"))
-        self._values, self._failures = values, failures
-
-    def repeats(self, contest: object, metric: str) -> Any:
-        return np.array(self._values if metric in ("framework_accuracy", "atoms") else [])
-
-    def whole(self, contest: object) -> bool:
-        return True
-
-    def all_failed(self, contest: Any) -> bool:
-        return self._failures == len(contest.cells_of(self.track))
+IMAGES = "framework_accuracy"
 
 
-OURS = Entered("FFNSL (softmax)", "ffnsl:time_limit=30", [0.7, 0.72, 0.71])
+class Named(SimpleNamespace):
+    __hash__ = object.__hash__
+
+
+def entry(title: str, learner: str, mean: float, *, ours: bool = False) -> Any:
+    values = {IMAGES: np.array([mean, mean]), "atoms": np.array([3.0, 3.0])}
+    return Named(
+        title=title,
+        track="pretrained",
+        is_ours=ours,
+        manifest=SimpleNamespace(learner=learner),
+        repeats=lambda contest, metric: values.get(metric, np.empty(0)),
+    )
+
+
+OURS = entry("FFNSL", "ffnsl", 0.7, ours=True)
+OTHERS = {
+    entry("A, tuned", "tuned:a", 0.8): Difference(0.1, 0.05, 0.15, "better"),
+    entry("B", "b", 0.71): Difference(0.01, -0.05, 0.07, "tie"),
+    entry("Majority", "majority", 0.4): Difference(-0.3, -0.4, -0.2, "worse"),
+    entry("FFNSL, other", "ffnsl:seed=1", 0.75, ours=True): Difference(0.05, 0.01, 0.09, "better"),
+}
+
+
+@pytest.fixture
+def rivals(script: Callable[[str], ModuleType]) -> ModuleType:
+    return script("rivals")
+
+
+@pytest.fixture
+def found(rivals: ModuleType) -> list[Any]:
+    def of(contest: object, metric: str) -> dict[Any, Difference]:
+        return OTHERS if metric in (IMAGES, "atoms") else {}
+
+    board = SimpleNamespace(reference=lambda contest: OURS, differences=of)
+    by_task = [list(rivals.differences(board, SimpleNamespace(name=name))) for name in ("zoo", "crop_yield")]
+    return [*by_task[0], *by_task[1]]
+
+
+def test_losses_come_first_with_points_and_interval_and_ffnsl_is_no_rival(
+    rivals: ModuleType, found: list[Any]
+) -> None:
+    said = rivals.sentence(found, IMAGES)
+    assert said == (
+        "In accuracy on images FFNSL loses on zoo (1 of 3 learners) and crop_yield (1 of 3 learners). "
+        "It loses most to A, tuned on zoo: -10.0 points, -15.0 to -5.0."
+    )
+    assert rivals.answer(found) == "FFNSL loses in accuracy on images on zoo and crop_yield."
+    assert "**zoo**" in rivals.primary(found) and "1 are worse, 1 tie." in rivals.primary(found)
+    assert [one.learner for one in found if one.metric == "atoms"].count("Majority") == 0
+    nobody = [one for one in found if one.word != "better"]
+    assert "no learner is better than FFNSL on any of 2 tasks" in rivals.sentence(nobody, IMAGES)
+    assert rivals.answer(nobody).startswith("No learner beats FFNSL")
+
+
+def test_the_matrix_is_drawn(script: Callable[[str], ModuleType], found: list[Any], tmp_path: Path) -> None:
+    picture = script("rival_pictures").matrix(
+        pd.DataFrame([vars(one) for one in found]), {IMAGES: "accuracy on images"}, tmp_path / "matrix.png"
+    )
+    assert picture.stat().st_size > 1000
 
 
 @pytest.mark.parametrize(
-    ("entry", "metrics"),
+    ("spec", "knows", "confident"),
     [
-        (Entered("FFNSL (edl_gen)", "ffnsl:time_limit=30", [0.5, 0.6, 0.5]), []),
-        (
-            Entered("FFNSL with FastLAS", "ffnsl:rule_learner=fastlas", [0.5, 0.6, 0.5]),
-            ["framework_accuracy", "atoms"],
-        ),
-        (Entered("Majority", "majority", [0.5, 0.6, 0.5]), ["framework_accuracy"]),
-        (Entered("Told", "neuid3:tests=optimal", [1.0, 1.0, 1.0]), []),
-        (Entered("Failed", "env:mine", [0.5, 0.5, 0.5], failures=3), []),
-        (Entered("Failed once", "env:mine", [0.5, 0.5, 0.5], failures=1), ["framework_accuracy", "atoms"]),
-        (Entered("Short", "env:mine", [0.5, 0.5]), []),
+        ("ffnsl:time_limit=30", "background, bias", "weights"),
+        ("ffnsl:penalty=constant", "background, bias", "none"),
+        ("random_forest_knowledge", "features of the solution", "none"),
+        ("env:xgboost:inputs=both,weights=confidence", "", "both, weights"),
     ],
 )
-def test_who_is_compared(script: Callable[[str], ModuleType], entry: Entered, metrics: list[str]) -> None:
-    board = SimpleNamespace(of=lambda contest: [OURS, entry])
-    found = list(script("rivals").differences(board, CONTEST, OURS))
-    assert [one.metric for one in found] == metrics
+def test_supervision_follows_from_the_spec(rivals: ModuleType, spec: str, knows: str, confident: str) -> None:
+    assert rivals.knowledge("pretrained", spec) == knows
+    assert rivals.confidences("pretrained", spec) == confident
+    assert rivals.knowledge("known_rules", spec) == "the true rule"
 
 
-def test_who_wins_is_decided_by_paired_intervals(script: Callable[[str], ModuleType]) -> None:
-    rivals = script("rivals")
-    entries = [
-        Entered("A, tuned", "env:a", [0.8, 0.82, 0.81]),  # ahead by 0.1 on every split
-        Entered("B", "env:b", [0.6, 0.62, 0.61]),
-        Entered("C", "env:c", [0.9, 0.5, 0.71]),
-    ]
-    board = SimpleNamespace(of=lambda contest: entries)
-    found = [one for one in rivals.differences(board, CONTEST, OURS) if one.metric == "framework_accuracy"]
-    assert [(one.loses, one.wins) for one in found] == [(True, False), (False, True), (False, False)]
-    assert (found[0].low + found[0].high) / 2 == pytest.approx(-0.1)
-    assert rivals.listed(found[:1], "-") == (
-        "* **zoo, accuracy on images** (FFNSL 0.71): A, tuned (pretrained) 0.81: -0.1 [-0.1, -0.1]."
-    )
-    said = rivals.named(found[:2], found, "-")
-    assert said == "* **zoo, accuracy on images** (FFNSL 0.71): 2 of 3: A, tuned; B."
-    assert "**-0.1 [-0.1, -0.1]**" in rivals.matrix(found, "framework_accuracy")
-    # Fewer atoms are better, and these numbers are the same.
-    atoms = [one for one in rivals.differences(board, CONTEST, OURS) if one.metric == "atoms"]
-    assert [(one.loses, one.wins) for one in atoms] == [(False, True), (True, False), (False, False)]
+def test_miscalibration_is_what_recalibration_by_bins_wins() -> None:
+    labels = np.array([0, 0, 0, 1], np.int16)
+    frequent = np.tile(np.array([0.75, 0.25], np.float32), (4, 1))
+    assert miscalibration(frequent, labels) == pytest.approx(0)
+    sure = np.tile(np.array([1.0, 0.0], np.float32), (4, 1))
+    lost = brier_score(sure, labels) - brier_score(frequent, labels)
+    assert miscalibration(sure, labels) == pytest.approx(lost)

@@ -1,27 +1,34 @@
-"""The report of a reproduction: published and measured side by side, as Markdown and CSV."""
+"""The report of a reproduction: a page with one picture and a table by group, and all figures as CSV."""
 
 from __future__ import annotations
 
-import math
+import os
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from nsl_bench.core import cache
 from nsl_bench.core.metrics import METRICS
+from nsl_bench.report.style import COLOURS, legend, save, subplots
 
 from .equivalence import LEVEL, POWER
 from .papers import Margin, paper
 from .reproduce import Badge, Figure
 
-_SIGNS: dict[Badge, str] = {
-    "reproduced": "✓ reproduced",
-    "differs": "✗ differs",
-    "undecided": "? undecided",
-    "not enough data": "? not enough data",
-    "not comparable": "- not comparable",
+if TYPE_CHECKING:
+    import pandas as pd
+
+_COLOURS: dict[Badge, str] = {
+    "reproduced": COLOURS[2],
+    "differs": COLOURS[1],
+    "undecided": COLOURS[3],
+    "not enough data": COLOURS[5],
+    "not comparable": "#bbbbbb",
 }
+_WIDE = ("atoms", "rules", "learning_time")
+"""Metrics on logarithmic axes."""
 
 _BADGES = f"""\
 Each figure is compared with the published one by two tests with a significance level of {LEVEL:.0%}: two
@@ -53,79 +60,137 @@ def summary(figures: Sequence[Figure]) -> str:
 def _counted(figures: Sequence[Figure]) -> str:
     count = Counter(figure.badge for figure in figures)
     reasons = sum(figure.badge == "differs" and bool(figure.reason) for figure in figures)
-    parts = {badge: f"{count[badge]} {badge}" for badge in _SIGNS if count[badge]}
+    parts = {badge: f"{count[badge]} {badge}" for badge in _COLOURS if count[badge]}
     if reasons:
         parts["differs"] += f" ({reasons} with a tested reason)"
     return ", ".join(parts.values()) or "none"
 
 
-def write_report(figures: Sequence[Figure], out: Path, command: str) -> list[Path]:
-    """Write ``report.md`` and ``report.csv``."""
+def read_figures(path: Path) -> list[Figure]:
+    """The figures of a ``report.csv``."""
+    import pandas as pd
+
+    texts = {field.name: str for field in fields(Figure) if field.type in ("str", "Badge")}
+    table = pd.read_csv(path, dtype=texts, keep_default_na=False, na_values={}).drop(columns="difference")
+    numbers = [name for name in table if name not in texts]
+    table[numbers] = table[numbers].apply(pd.to_numeric)
+    return [Figure(**row) for row in table.to_dict("records")]
+
+
+def write_report(figures: Sequence[Figure], out: Path, command: str, page: Path | None = None) -> list[Path]:
+    """Write ``report.md``, ``report.png`` and ``report.csv``.
+
+    Args:
+        command: that makes the report again.
+        page: the page, if it is not ``report.md``.
+    """
     import pandas as pd
 
     out.mkdir(parents=True, exist_ok=True)
+    report, numbers, picture = page or out / "report.md", out / "report.csv", out / "report.png"
+    link = {path: Path(os.path.relpath(path, report.parent)).as_posix() for path in (numbers, picture)}
     about = paper("ffnsl2023")
+    groups = by_group(figures)
     pieces = [
         "# The FFNSL paper reproduced",
-        f"Made by `{command}`. {about.title} ({', '.join(about.authors)}; {about.venue} {about.year}).",
-        f"**{summary(figures)}**",
+        "Which figures of the FFNSL paper are reproduced on its own splits?",
+        f"**{_answer(figures)}**",
+        f"Made by `{command}`.",
+        f"![Published against measured figures]({link[picture]})",
+        _most_different(groups),
+        f"{summary(figures)} All of them: [{numbers.name}]({link[numbers]}).",
+        groups.to_markdown(index=False, disable_numparse=True),
+        "## How figures are compared",
+        f"{about.title} ({', '.join(about.authors)}; {about.venue} {about.year}).",
         _BADGES,
         "The margins are derived from what the paper reports:",
         "\n".join(_margin(margin) for margin in about.margins),
         "Metrics that nsl-bench and the paper count differently are shown in both ways.",
-    ]
-    for benchmark in dict.fromkeys(figure.benchmark for figure in figures):
-        mine = [figure for figure in figures if figure.benchmark == benchmark]
-        pieces += [f"## {benchmark}", _table(mine)]
-    pieces += [
         "## How the paper counts",
         "\n".join(f"- *{k.replace('_', ' ')}*: {v}" for k, v in about.counting.items()),
     ]
-    report, numbers = out / "report.md", out / "report.csv"
+    _draw(figures, picture)
     with cache.replacing(report) as temporary:
         temporary.write_text("\n\n".join(pieces) + "\n", encoding="utf-8")
     rows = [{**asdict(figure), "difference": figure.difference} for figure in figures]
     with cache.replacing(numbers) as temporary:
-        pd.DataFrame(rows).to_csv(temporary, index=False)
-    return [report, numbers]
+        pd.DataFrame(rows).to_csv(temporary, index=False, float_format="%.6g")
+    return [report, picture, numbers]
+
+
+def _answer(figures: Sequence[Figure]) -> str:
+    count = Counter(figure.badge for figure in figures)
+    compared = len(figures) - count["not comparable"]
+    known = count["reproduced"], count["differs"]
+    return (
+        f"Of {compared} comparable figures {known[0]} are reproduced, {known[1]} differ and "
+        f"{compared - sum(known)} are not decided."
+    )
+
+
+def by_group(figures: Sequence[Figure]) -> pd.DataFrame:
+    """How many figures of each task and metric are published, compared, and have which badge."""
+    import pandas as pd
+
+    rows = []
+    for task, title in dict.fromkeys((figure.benchmark, _title(figure)) for figure in figures):
+        mine = [figure for figure in figures if (figure.benchmark, _title(figure)) == (task, title)]
+        count = Counter(figure.badge for figure in mine)
+        rows.append(
+            {
+                "task": task,
+                "metric": title,
+                "published": len(mine),
+                "compared": len(mine) - count["not comparable"],
+                "reproduced": count["reproduced"],
+                "different": count["differs"],
+                "not decided": count["undecided"] + count["not enough data"],
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def _most_different(groups: pd.DataFrame) -> str:
+    """A sentence on where the measured figures differ most often."""
+    found = groups[groups["different"] > 0].sort_values("different", ascending=False, kind="stable")
+    named = [
+        f"{row['metric']} on {row['task']} ({row['different']} of {row['compared']})"
+        for row in found.head(3).to_dict("records")
+    ]
+    return f"Most differences: {', '.join(named)}." if named else "No figure differs."
+
+
+def _title(figure: Figure) -> str:
+    metric = METRICS.get(figure.metric)
+    return metric.title if metric is not None else figure.metric.replace("_", " ")
+
+
+def _draw(figures: Sequence[Figure], path: Path) -> None:
+    """Published against measured, a panel a metric, coloured by badge."""
+    metrics = list(dict.fromkeys(figure.metric for figure in figures))
+    columns = min(5, len(metrics))
+    lines = -(-len(metrics) // columns)
+    drawn, axes = subplots(lines, columns, figsize=(2.6 * columns, 2.7 * lines))
+    handles = {}
+    for axis, metric in zip(axes.flat, metrics, strict=False):
+        mine = [figure for figure in figures if figure.metric == metric]
+        for badge, colour in _COLOURS.items():
+            points = [(f.published, f.measured) for f in mine if f.badge == badge]
+            if points:
+                handles[badge] = axis.scatter(*zip(*points, strict=True), s=9, color=colour)
+        axis.axline((1, 1), slope=1, color="black", lw=0.6, zorder=0)
+        if metric in _WIDE:
+            axis.set(xscale="log", yscale="log")
+        axis.set_title(_title(mine[0]), fontsize=9)
+        axis.tick_params(which="both", labelsize=7)
+        axis.set_xlabel("published", fontsize=8)
+        axis.set_ylabel("measured", fontsize=8)
+    for axis in axes.flat[len(metrics) :]:
+        axis.remove()
+    legend(drawn, {badge: handles[badge] for badge in _COLOURS if badge in handles})
+    save(drawn, path)
 
 
 def _margin(margin: Margin) -> str:
     share = f", or {margin.share:.0%} of the published value if that is more" if margin.share else ""
     return f"- *{margin.about}*: {margin.least:g}{share}. {margin.why}"
-
-
-def _table(figures: Sequence[Figure]) -> str:
-    import pandas as pd
-
-    rows = []
-    for f in figures:
-        metric = METRICS.get(f.metric)
-        digits = max(3, metric.digits) if metric is not None and metric.digits != 1 else 1
-        title = metric.title if metric is not None else f.metric.replace("_", " ")
-        rows.append(
-            {
-                "learner": f.learner
-                if f.penalties in ("", "network")
-                else f"{f.learner}, constant penalties",
-                "from": f.network,
-                "train": f.size,
-                "shift": "none" if f.percent == 0 else f"{f.shift} {f.percent:g} %",
-                "figure": title if f.counting == "paper" else f"{title}, our counting",
-                "published": f"{f.published:.{digits}f} ± {f.published_std_err:.{digits}f}",
-                "measured": f"{f.measured:.{digits}f} ± {f.measured_std_err:.{digits}f}",
-                "n": str(f.repeats),
-                "difference": f"{f.difference:+.{digits}f}",
-                "margin": _told(f.margin, ".3g"),
-                "p equivalent": _told(f.p_equivalent, ".3f"),
-                "p different": _told(f.p_different, ".3f"),
-                "power": _told(f.power, ".2f"),
-                "n needed": _told(f.needed, ".0f", "-" if f.badge != "not comparable" else ""),
-                "badge": _SIGNS[f.badge] + (f" ({f.reason})" if f.reason else ""),
-            }
-        )
-    return str(pd.DataFrame(rows).to_markdown(index=False, tablefmt="github", disable_numparse=True))
-
-
-def _told(value: float, form: str, missing: str = "") -> str:
-    return missing if math.isnan(value) else f"{value:{form}}"
