@@ -70,11 +70,11 @@ def read_figures(path: Path) -> list[Figure]:
     """The figures of a ``report.csv``."""
     import pandas as pd
 
-    texts = {field.name: str for field in fields(Figure) if field.type in ("str", "Badge")}
-    table = pd.read_csv(path, dtype=texts, keep_default_na=False, na_values={}).drop(columns="difference")
-    numbers = [name for name in table if name not in texts]
-    table[numbers] = table[numbers].apply(pd.to_numeric)
-    return [Figure(**row) for row in table.to_dict("records")]
+    texts = [field.name for field in fields(Figure) if field.type in ("str", "Badge")]
+    table = pd.read_csv(path, dtype=dict.fromkeys(texts, "str"), na_values={}).drop(columns="difference")
+    table[texts] = table[texts].fillna("")
+    rows = table.to_dict("records")
+    return [Figure(**{str(name): value for name, value in row.items()}) for row in rows]
 
 
 def write_report(figures: Sequence[Figure], out: Path, command: str, page: Path | None = None) -> list[Path]:
