@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from pathlib import Path
 
+import pyarrow.parquet as pq
+
 from nsl_bench.run.store import Store
 
 __all__ = ["keep", "take"]
@@ -41,6 +43,14 @@ def keep(store: Store, keys: Collection[str], kept: Path) -> int:
     for record in new:
         folder.add(record)
     folder.compact()
+    for path in kept.glob("records-*.parquet"):
+        _pack(path)
     for name in (folder.records_file, *kept.glob(".*.lock")):
         name.unlink(missing_ok=True)
     return len(new)
+
+
+def _pack(path: Path) -> None:
+    """Write a parquet file as small as it gets: one page a column."""
+    whole = {"row_group_size": 1 << 20, "data_page_size": 1 << 26, "dictionary_pagesize_limit": 1 << 26}
+    pq.write_table(pq.read_table(path), path, compression="zstd", compression_level=19, **whole)
