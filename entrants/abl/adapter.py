@@ -9,7 +9,11 @@ from ablkit.bridge import SimpleBridge
 from ablkit.learning import ABLModel, BasicNN
 from ablkit.reasoning import KBBase, Reasoner
 
-from nsl_bench.learners.truth_tables import likeliest, pictures, truth_tables
+from nsl_bench.learners.networks import Passes, encoder, floats, pictures
+from nsl_bench.learners.truth_tables import likeliest, truth_tables
+
+TURNS = 5
+"""Turns between two looks at how many examples have to be revised."""
 
 
 class _Known(KBBase):
@@ -27,8 +31,9 @@ class Abl:
     """A network of images, trained in turns on concepts that abduction makes consistent with the labels.
 
     Args:
-        loops: turns of prediction, abduction and training, at most. They end when, after ten turns, no
-            example has to be revised.
+        loops: turns of prediction, abduction and training, at most. They end when no example has to be
+            revised, or no fewer than before.
+        patience: times in turn that no fewer examples have to be revised, after five turns each.
         epochs: epochs of training in each turn.
         rate: learning rate of RMSprop.
         distance: how candidates are compared: ``confidence``, ``avg_confidence`` or ``hamming``.
@@ -40,14 +45,15 @@ class Abl:
 
     def __init__(
         self,
-        loops: int = 50,
+        loops: int = 5000,
         epochs: int = 1,
         rate: float = 1e-3,
         distance: str = "confidence",
+        patience: int = 10,
         seed: int = 0,
     ):
         self.loops, self.epochs, self.rate = loops, epochs, rate
-        self.distance, self.seed = distance, seed
+        self.distance, self.patience, self.seed = distance, patience, seed
 
     def fit(self, train):
         os.chdir(tempfile.gettempdir())  # the package writes its log to the working folder
@@ -59,35 +65,36 @@ class Abl:
         examples, goals, tables = [], [], {}
         for number, rows in enumerate(told.rows):
             table = told.tables[told.which[number]]
-            shown = [torch.as_tensor(image) for image in images[rows][~blank[rows]]]
+            shown = list(floats(images[rows][torch.as_tensor(~blank[rows])]))
             if shown:
                 examples.append(shown)
                 goals.append(tuple(labels[rows].tolist()))
                 tables[id(shown[0])] = dicts[id(table)]
-        self.n = len(train.concept_space)
-        net = _network(images.shape[2], self.n)
+        self.n, self.size = len(train.concept_space), images.shape[3:]
+        net = encoder(images, self.n)
         optimiser = torch.optim.RMSprop(net.parameters(), lr=self.rate)
         self.base = BasicNN(net, torch.nn.CrossEntropyLoss(), optimiser, num_epochs=self.epochs)
         reasoner = Reasoner(_Known(self.n, tables), dist_func=self.distance)
         bridge = SimpleBridge(ABLModel(self.base), reasoner, [])
-        for start in range(0, self.loops, 10):
-            turns = min(10, self.loops - start)
-            bridge.train((examples, None, goals), loops=turns, eval_interval=turns + 1)
+        passes = Passes(net, train, -(-self.loops // TURNS), self.patience)
+        for _ in passes:
+            bridge.train((examples, None, goals), loops=TURNS, eval_interval=TURNS + 1)
             seen = iter(self.base.predict(X=[image for shown in examples for image in shown]).tolist())
             found = [tables[id(shown[0])].get(tuple(next(seen) for _ in shown)) for shown in examples]
-            if found == goals:
+            passes.loss = sum(one != other for one, other in zip(found, goals, strict=True))
+            if not passes.loss:
                 break
         return self
 
     def predict_concepts(self, test):
-        images, _ = pictures(test)
-        flat = [torch.as_tensor(image) for image in images.reshape(-1, *images.shape[2:])]
+        images, _ = pictures(test, self.size)
+        flat = list(floats(images.flatten(0, 1)))
         found = self.base.predict_proba(X=flat) if flat else np.zeros((0, self.n))
         found = np.asarray(found, float).clip(0)
         return (found / found.sum(axis=1, keepdims=True)).reshape(*images.shape[:2], -1)
 
     def predict(self, test):
-        _, blank = pictures(test)
+        _, blank = pictures(test, self.size)
         return likeliest(test, self.predict_concepts(test), blank)
 
 
@@ -98,11 +105,3 @@ def _as_dict(table):
         tuple(world): tuple(labels)
         for world, labels in zip(table.worlds[:, shown].tolist(), table.labels.tolist(), strict=True)
     }
-
-
-def _network(channels, concepts):
-    conv, linear, pool, relu = torch.nn.Conv2d, torch.nn.Linear, torch.nn.MaxPool2d, torch.nn.ReLU
-    first = [conv(channels, 6, 5), pool(2), relu(), conv(6, 16, 5), pool(2), relu(), torch.nn.Flatten()]
-    return torch.nn.Sequential(
-        *first, linear(256, 120), relu(), linear(120, 84), relu(), linear(84, concepts)
-    )

@@ -5,7 +5,7 @@ import torch
 import torch_explain as te
 from torch_explain.nn.concepts import ConceptReasoningLayer
 
-from nsl_bench.learners.truth_tables import pictures
+from nsl_bench.learners.networks import Passes, encoder, floats, pictures
 
 WIDTH, BATCH = 84, 32
 
@@ -20,110 +20,113 @@ class Dcr:
 
     Args:
         embedding: length of a concept's embedding.
-        epochs: passes over the train set.
+        epochs: passes over the train set, at most.
         rate: learning rate of AdamW.
         weight: weight of the labels' loss; that of the concepts' has 1.
+        patience: passes without a smaller loss of validation examples after which training ends.
         seed: seed of torch.
     """
 
-    search_space = {"rate": (1e-3, 3e-3, 1e-2), "epochs": (50, 200), "weight": (0.5, 1.0)}
+    search_space = {"rate": (1e-3, 3e-3, 1e-2), "weight": (0.5, 1.0), "embedding": (8, 16, 32)}
 
     def __init__(
-        self, embedding: int = 16, epochs: int = 50, rate: float = 1e-3, weight: float = 0.5, seed=0
+        self,
+        embedding: int = 16,
+        epochs: int = 1000,
+        rate: float = 1e-3,
+        weight: float = 0.5,
+        patience: int = 20,
+        seed: int = 0,
     ):
         self.embedding, self.epochs, self.rate = embedding, epochs, rate
-        self.weight, self.seed = weight, seed
+        self.weight, self.patience, self.seed = weight, patience, seed
 
-    def fit(self, train):
+    def fit(self, train, validation=None):
         torch.manual_seed(self.seed)
         torch.set_num_threads(1)
-        images, blank = pictures(train)
         self.given = {name: np.unique(column) for name, column in train.metadata.items()}
-        given = self._given(train)
-        shown = _one_hot(train)
-        labels = torch.nn.functional.one_hot(torch.as_tensor(train.labels), train.n_labels).float()
-        self.net = Net(images.shape[1:], shown.shape[2], given.shape[1], train.n_labels, self.embedding)
+        self.size = ()
+        images, seen, given, shown = self._read(train)
+        self.size, labels = images.shape[3:], _one_hot(train.labels, train.n_labels)
+        self.net = Net(images, shown.shape[2], given.shape[1], train.n_labels, self.embedding)
         optimiser = torch.optim.AdamW(self.net.parameters(), lr=self.rate)
-        loss_of = torch.nn.BCELoss()
-        seen = torch.as_tensor(~blank)
-        for _ in range(self.epochs):
+        held_out = train if validation is None else validation
+        read, goals = self._read(held_out), _one_hot(held_out.labels, train.n_labels)
+        passes = Passes(self.net, train, self.epochs, self.patience)
+        for _ in passes:
+            self.net.train()
             for rows in torch.split(torch.randperm(len(images)), BATCH):
-                features = self.net.features(torch.as_tensor(images[rows.numpy()]))
-                concepts, answers = self.net(features, seen[rows], given[rows], shown[rows])
-                loss = loss_of(concepts[seen[rows]], shown[rows][seen[rows]])
-                loss = loss + self.weight * loss_of(answers, labels[rows])
+                features = self.net.features(floats(images[rows]))
+                found = self.net(features, seen[rows], given[rows], shown[rows])
                 optimiser.zero_grad()
-                loss.backward()
+                self._loss(*found, shown[rows], seen[rows], labels[rows]).backward()
                 optimiser.step()
-        self.net.eval()
-        self.usual = self._usual(images, shown)
+            self.net.eval()
+            passes.loss = float(self._loss(*self._answered(*read[:3]), read[3], read[1], goals))
+        total, count = torch.zeros(shown.shape[2], WIDTH), shown.sum(dim=(0, 1)).clamp_min(1)
+        with torch.no_grad():  # [concepts, width]: mean features of the train images that show a concept
+            for rows in torch.split(torch.arange(len(images)), 256):
+                total += torch.einsum("nsc,nsw->cw", shown[rows], self.net.features(floats(images[rows])))
+        self.usual = total / count[:, None]
         return self
 
-    def _usual(self, images, shown):
-        """[concepts, width]: mean features of the train images that show a concept."""
-        total, count = torch.zeros(shown.shape[2], WIDTH), shown.sum(dim=(0, 1)).clamp_min(1)
-        with torch.no_grad():
-            for rows in torch.split(torch.arange(len(images)), 256):
-                features = self.net.features(torch.as_tensor(images[rows.numpy()]))
-                total += torch.einsum("nsc,nsw->cw", shown[rows], features)
-        return total / count[:, None]
+    def _loss(self, concepts, answers, shown, seen, labels):
+        loss_of = torch.nn.BCELoss()
+        return loss_of(concepts[seen], shown[seen]) + self.weight * loss_of(answers, labels)
 
-    def _given(self, view):
-        """What is known of each example besides images: a column for each value in the train set."""
+    def _read(self, view):
+        """Images or None, which slots are seen, what else is known (columns), true concepts or None."""
         columns = [np.asarray(view.metadata[k])[:, None] == values for k, values in self.given.items()]
-        return torch.as_tensor(np.hstack([np.zeros((len(view), 0)), *columns])).float()
+        given = torch.as_tensor(np.hstack([np.zeros((len(view), 0)), *columns])).float()
+        images, blank = pictures(view, self.size) if view.has_images else (None, None)
+        told = hasattr(view, "concept_ids")
+        shown = _one_hot(view.concept_ids, len(view.concept_space)) if told else None
+        seen = shown.bool().any(dim=2) if images is None else torch.as_tensor(~blank)
+        return images, seen, given, shown
 
-    def _answered(self, view):
-        """Concepts and labels of a view's examples."""
-        given, shown = self._given(view), None if view.has_images else _one_hot(view)
-        images, blank = pictures(view) if view.has_images else (None, ~shown.any(dim=2).numpy())
-        seen = torch.as_tensor(~blank)
+    def _answered(self, images, seen, given, shown=None):
+        """Concepts and labels of examples, from images or else from true concepts."""
         parts = []
         with torch.no_grad():
-            for rows in torch.split(torch.arange(len(view)), 256):
-                told = None if shown is None else shown[rows]
-                if told is None:
-                    features = self.net.features(torch.as_tensor(images[rows.numpy()]))
-                else:
-                    features = told @ self.usual
+            for rows in torch.split(torch.arange(len(seen)), 256):
+                told = None if images is not None else shown[rows]
+                features = told @ self.usual if images is None else self.net.features(floats(images[rows]))
                 parts.append(self.net(features, seen[rows], given[rows], told))
-        return [torch.cat(part).double().numpy() for part in zip(*parts, strict=True)]
+        return [torch.cat(part) for part in zip(*parts, strict=True)]
 
     def predict_concepts(self, test):
         """The truth of each concept, normalised in each slot."""
-        concepts, _ = self._answered(test)
+        concepts = self._answered(*self._read(test))[0].double().numpy()
         return concepts / np.maximum(concepts.sum(axis=2, keepdims=True), 1e-9)
 
     def predict_proba(self, test):
-        _, answers = self._answered(test)
+        answers = self._answered(*self._read(test))[1].double().numpy()
         return answers / np.maximum(answers.sum(axis=1, keepdims=True), 1e-9)
 
 
-def _one_hot(view):
-    """float32 [n, slots, concepts]: what each slot shows; zeros for a blank."""
-    ids = torch.as_tensor(view.concept_ids.astype(np.int64))
-    shown = torch.nn.functional.one_hot(ids.clamp_min(0), len(view.concept_space))
-    return (shown * (ids >= 0)[:, :, None]).float()
+def _one_hot(ids, count):
+    """float32 [..., count]: zeros for -1, a blank."""
+    ids = torch.as_tensor(ids.astype(np.int64))
+    return (torch.nn.functional.one_hot(ids.clamp_min(0), count) * (ids >= 0)[..., None]).float()
 
 
 class Net(torch.nn.Module):
-    """From images [m, slots, channels, 28, 28] to truth of concepts [m, slots, concepts] and labels."""
+    """From images [m, slots, channels, height, width] to concepts [m, slots, concepts] and labels."""
 
-    def __init__(self, shape, concepts, given, labels, embedding):
+    def __init__(self, images, concepts, given, labels, embedding):
         super().__init__()
-        conv, linear, pool = torch.nn.Conv2d, torch.nn.Linear, torch.nn.MaxPool2d
-        relu, flatten = torch.nn.ReLU, torch.nn.Flatten
-        first = [conv(shape[1], 6, 5), pool(2), relu(), conv(6, 16, 5), pool(2), relu(), flatten()]
-        self.seen = torch.nn.Sequential(*first, linear(256, 120), relu(), linear(120, WIDTH), relu())
-        self.whole = torch.nn.Sequential(linear(shape[0] * WIDTH + given, WIDTH), torch.nn.LeakyReLU())
+        slots = images.shape[1]
+        self.seen = torch.nn.Sequential(encoder(images, WIDTH), torch.nn.ReLU())
+        whole = torch.nn.Linear(slots * WIDTH + given, WIDTH)
+        self.whole = torch.nn.Sequential(whole, torch.nn.LeakyReLU())
         self.slots = torch.nn.ModuleList(
-            te.nn.ConceptEmbedding(2 * WIDTH, concepts, embedding) for _ in range(shape[0])
+            te.nn.ConceptEmbedding(2 * WIDTH, concepts, embedding) for _ in range(slots)
         )
         self.given = torch.nn.Parameter(torch.randn(given, embedding) * 0.1)
         self.rule = ConceptReasoningLayer(embedding, labels)
 
     def features(self, images):
-        """[m, slots, width] of images [m, slots, channels, 28, 28]."""
+        """[m, slots, width] of images [m, slots, channels, height, width]."""
         return self.seen(images.flatten(0, 1)).reshape(*images.shape[:2], WIDTH)
 
     def forward(self, features, seen, given, shown=None):

@@ -4,6 +4,7 @@ import numpy as np
 from imodels import FIGSClassifier
 
 from nsl_bench.learners.asp_rules import decision_list, sum_of_trees
+from nsl_bench.learners.view import Inputs, Weights
 
 
 class Figs:
@@ -13,34 +14,48 @@ class Figs:
 
     Args:
         max_rules: most splits over all trees of a class.
+        inputs: the literals of the most probable ``concepts``; ``probabilities`` or ``both`` have no rules.
+        weights: of train examples; by ``confidence``, as FFNSL weighs them.
         seed: seed of the package.
     """
 
-    search_space = {"max_rules": (4, 8, 12, 20)}
+    search_space = {
+        "max_rules": (4, 8, 12, 20),
+        "inputs": ("concepts", "probabilities", "both"),
+        "weights": ("equal", "confidence"),
+    }
 
-    def __init__(self, max_rules: int = 12, seed: int = 0):
-        self.max_rules, self.seed = max_rules, seed
+    def __init__(
+        self, max_rules: int = 12, inputs: Inputs = "concepts", weights: Weights = "equal", seed: int = 0
+    ):
+        self.max_rules, self.inputs, self.weights, self.seed = max_rules, inputs, weights, seed
 
     def fit(self, train):
-        literals, labels = train.literals.astype(float), train.labels
+        inputs, labels = self._inputs(train), train.labels
+        weights = train.weights.astype(float) if self.weights == "confidence" else None
         self.classes = [1] if train.n_labels == 2 else list(range(train.n_labels))
         self.models = []
         for label in self.classes:
             model = FIGSClassifier(max_rules=self.max_rules, random_state=self.seed)
-            self.models.append(model.fit(literals, (labels == label).astype(int)))
+            self.models.append(model.fit(inputs, (labels == label).astype(int), sample_weight=weights))
         self.n_labels, self.bodies, self.space = train.n_labels, train.literal_bodies, train.label_space
         return self
 
+    def _inputs(self, view):
+        return view.inputs(self.inputs, view.literals).astype(float)
+
     def predict(self, test):
-        return self._decide(self._scores(test.literals.astype(float)))
+        return self._decide(self._scores(self._inputs(test)))
 
     def predict_proba(self, test):
-        scores = np.clip(self._scores(test.literals.astype(float)), 1e-6, 1)
+        scores = np.clip(self._scores(self._inputs(test)), 1e-6, 1)
         if self.n_labels == 2:
             return np.column_stack([1 - scores[:, 0], scores[:, 0]])
         return scores / scores.sum(axis=1, keepdims=True)
 
     def rules(self):
+        if self.inputs != "concepts":
+            return None
         trees = []
         for k, model in enumerate(self.models):
             for tree in model.trees_:
@@ -51,11 +66,11 @@ class Figs:
         default = next((k for k, atom in enumerate(self.space.atoms) if atom is None), self.n_labels - 1)
         return decision_list([rule for rule in found if rule[1] != default], default, self.bodies, self.space)
 
-    def _scores(self, literals):
+    def _scores(self, inputs):
         columns = []
         for model in self.models:
-            total = sum(model._predict_tree(tree, literals) for tree in model.trees_)
-            columns.append(np.reshape(total, (len(literals), -1))[:, -1])  # one column a class, the last: yes
+            total = sum(model._predict_tree(tree, inputs) for tree in model.trees_)
+            columns.append(np.reshape(total, (len(inputs), -1))[:, -1])  # one column a class, the last: yes
         return np.column_stack(columns)
 
     def _decide(self, scores):

@@ -7,6 +7,7 @@ from torch_explain.logic.nn import entropy
 from torch_explain.nn.functional import entropy_logic_loss
 
 from nsl_bench.learners.asp_rules import decision_list
+from nsl_bench.learners.networks import Passes
 
 
 class Len:
@@ -17,7 +18,8 @@ class Len:
 
     Args:
         hidden: units of the first layer.
-        epochs: steps of AdamW on the whole train set.
+        epochs: steps of AdamW on the whole train set, at most.
+        patience: steps without a smaller loss of validation examples after which training ends.
         rate: learning rate.
         weight: weight of the entropy loss.
         terms: most literals of an explanation, those with most attention; bounds the time where there are
@@ -30,16 +32,17 @@ class Len:
     def __init__(
         self,
         hidden: int = 10,
-        epochs: int = 1001,
+        epochs: int = 5000,
         rate: float = 0.01,
         weight: float = 1e-5,
         terms: int = 100,
+        patience: int = 500,
         seed: int = 0,
     ):
         self.hidden, self.epochs, self.rate = hidden, epochs, rate
-        self.weight, self.terms, self.seed = weight, terms, seed
+        self.weight, self.terms, self.patience, self.seed = weight, terms, patience, seed
 
-    def fit(self, train):
+    def fit(self, train, validation=None):
         torch.manual_seed(self.seed)
         torch.set_num_threads(1)
         literals = train.literals
@@ -54,11 +57,20 @@ class Len:
             torch.nn.Linear(4, 1),
         )
         optimiser = torch.optim.AdamW(self.net.parameters(), lr=self.rate)
-        for _ in range(self.epochs):
+        held_out = inputs, labels
+        if validation is not None:
+            shown = torch.as_tensor(validation.literals[:, self.varied], dtype=torch.float)
+            held_out = shown, torch.as_tensor(validation.labels)
+        passes = Passes(self.net, train, self.epochs, self.patience, share=0.4)  # formulas take time, too
+        for _ in passes:
             optimiser.zero_grad()
             loss = torch.nn.functional.cross_entropy(self.net(inputs).squeeze(-1), labels)
             (loss + self.weight * entropy_logic_loss(self.net)).backward()
             optimiser.step()
+            with torch.no_grad():
+                passes.loss = float(
+                    torch.nn.functional.cross_entropy(self.net(held_out[0]).squeeze(-1), held_out[1])
+                )
         self.counts = np.bincount(train.labels, minlength=train.n_labels)
         self.formulas = self._explained(inputs, labels, train.n_labels)
         self.bodies, self.space = train.literal_bodies, train.label_space

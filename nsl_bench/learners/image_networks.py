@@ -9,35 +9,32 @@ from typing import Any
 
 from nsl_bench.core.options import option
 from nsl_bench.core.tracks import Track
-from nsl_bench.learners.images import SIDE, thumbnails
+from nsl_bench.learners.networks import encoder, floats, pictures
 from nsl_bench.learners.neural import GradientLearner
-from nsl_bench.learners.perceivers import two_convolutions
 from nsl_bench.learners.view import View
 
 
 class ImageNetwork(GradientLearner):
-    """A network on all images of an example, reduced to 28 by 28 pixels."""
+    """A network on all images of an example, in their own size, of at most 128 by 128 pixels."""
 
     track: Track = "end_to_end"
+    epochs = 1000
+    patience = 20
 
     @abstractmethod
-    def _network(self, slots: int, channels: int, labels: int) -> Any:
-        """A module from what `_scaled` gives to logits [m, labels]."""
-
-    @staticmethod
-    @abstractmethod
-    def _scaled(images: Any) -> Any:
-        """Float tensor, 0 to 1, of images, uint8 [m, slots, channels, 28, 28]."""
+    def _network(self, images: Any, labels: int) -> Any:
+        """A module from float tensors like images [m, slots, channels, height, width] to [m, labels]."""
 
     def _start(self, train: View) -> tuple[Any, Any]:
-        images = self._read(train)
-        return self._network(images.shape[1], images.shape[2], train.n_labels), images
+        images, _ = pictures(train)
+        self._size = images.shape[3:]
+        return self._network(images, train.n_labels), images
 
     def _read(self, view: View) -> Any:
-        return thumbnails(view)
+        return pictures(view, self._size)[0]
 
     def _logits(self, net: Any, seen: Any, rows: Any) -> Any:
-        return net(self._scaled(seen[rows]))
+        return net(floats(seen[rows]))
 
 
 class SlotCNN(ImageNetwork):
@@ -48,7 +45,7 @@ class SlotCNN(ImageNetwork):
     """
 
     name = "slot_cnn"
-    version = "1"
+    version = "2"
     _together = 512
     search_space: Mapping[str, Sequence[float]] = MappingProxyType(
         {"learning_rate": (1e-4, 3e-4, 1e-3, 3e-3), "hidden": (32, 64, 256), "outputs": (2, 8, 32)}
@@ -57,30 +54,19 @@ class SlotCNN(ImageNetwork):
     outputs: int = option(32, "outputs of each encoder", least=1)
     hidden: int = option(64, "units of the decoder's hidden layer", least=1)
 
-    def _network(self, slots: int, channels: int, labels: int) -> Any:
+    def _network(self, images: Any, labels: int) -> Any:
+        import torch
         from torch import nn
 
+        slots = images.shape[1]
         return nn.Sequential(
-            *two_convolutions(channels, 6, 16, slots),
-            # A linear layer for each slot is a convolution over the whole of its image.
-            nn.Conv2d(slots * 16, slots * 120, 4, groups=slots),
+            nn.Flatten(1, 2),
+            encoder(images, self.outputs, slots).to(memory_format=torch.channels_last),
             nn.ReLU(),
-            nn.Conv2d(slots * 120, slots * 84, 1, groups=slots),
-            nn.ReLU(),
-            nn.Conv2d(slots * 84, slots * self.outputs, 1, groups=slots),
-            nn.ReLU(),
-            nn.Flatten(),
             nn.Linear(slots * self.outputs, self.hidden),
             nn.ReLU(),
             nn.Linear(self.hidden, labels),
         )
-
-    @staticmethod
-    def _scaled(images: Any) -> Any:
-        """float32 tensor [m, slots * channels, 28, 28], 0 to 1."""
-        import torch
-
-        return (images.flatten(1, 2).float() / 255).contiguous(memory_format=torch.channels_last)
 
 
 _HEADS = 4
@@ -91,13 +77,13 @@ _PATCHES = 196
 class ViT(ImageNetwork):
     """A transformer over the patches of an example's images, trained from scratch on labels alone.
 
-    Images are reduced to 28 by 28 pixels and cut into patches of 7 by 7 pixels; into those of 14 by 14, or
-    not at all, where an example would otherwise have more than 196. Dosovitskiy et al.: "An Image is Worth
+    Images are cut into patches of 7 by 7 pixels; into those of 14 by 14, 28 by 28 ..., or not at all, where
+    an example would otherwise have more than 196. Dosovitskiy et al.: "An Image is Worth
     16x16 Words" (ICLR 2021), with the patches of all slots as one sequence, to relate images to each other.
     """
 
     name = "vit"
-    version = "1"
+    version = "2"
     _together = 256
     search_space: Mapping[str, Sequence[float]] = MappingProxyType(
         {"learning_rate": (1e-4, 3e-4, 1e-3), "layers": (2, 4), "width": (32, 64, 128)}
@@ -116,13 +102,17 @@ class ViT(ImageNetwork):
         3e-4, "learning rate of AdamW, after a warm-up over the first epoch", above=0
     )
 
-    def _network(self, slots: int, channels: int, labels: int) -> Any:
+    def _network(self, images: Any, labels: int) -> Any:
         import torch
         from torch import nn
 
         options = self
-        side = next((side for side in (7, 14) if slots * (SIDE // side) ** 2 <= _PATCHES), SIDE)
-        patches = slots * (SIDE // side) ** 2
+        slots, channels, height, width = images.shape[1:]
+        side = 7
+        while slots * -(-height // side) * -(-width // side) > _PATCHES and side < max(height, width):
+            side *= 2
+        margin = (0, -width % side, 0, -height % side)
+        patches = slots * -(-height // side) * -(-width // side)
 
         class Transformer(nn.Module):
             """Patches, their places, and a token that gathers what decides the label."""
@@ -141,7 +131,8 @@ class ViT(ImageNetwork):
 
             def forward(self, images: Any) -> Any:
                 m = len(images)
-                seen = self.patch(images.flatten(0, 1)).flatten(2).transpose(1, 2).reshape(m, patches, -1)
+                whole = nn.functional.pad(images.flatten(0, 1), margin)
+                seen = self.patch(whole).flatten(2).transpose(1, 2).reshape(m, patches, -1)
                 seen = torch.cat([self.token.expand(m, 1, -1), seen], dim=1) + self.place
                 return self.last(self.layers(seen)[:, 0])
 
@@ -160,8 +151,3 @@ class ViT(ImageNetwork):
             pace.step()
 
         return step
-
-    @staticmethod
-    def _scaled(images: Any) -> Any:
-        """float32 tensor [m, slots, channels, 28, 28], 0 to 1."""
-        return images.float() / 255

@@ -20,6 +20,7 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.core.options import HasOptions, option
 from nsl_bench.core.tracks import Track
 from nsl_bench.core.types import Hypothesis
+from nsl_bench.learners.networks import Passes
 from nsl_bench.learners.trees import surrogate
 from nsl_bench.learners.view import Inputs, View
 from nsl_bench.perception.training import kept_memory
@@ -45,8 +46,8 @@ class GradientLearner(HasOptions, ABC):
     seed: int = option(0, "seed of weights and of all chance in training")
     patience: int = option(
         0,
-        "epochs without a smaller validation loss after which training stops, with the weights of the best "
-        "epoch; 0 to disable",
+        "epochs without a smaller validation loss after which training stops, or near the time limit, "
+        "with the weights of the best epoch; 0 to disable",
         least=0,
     )
 
@@ -122,26 +123,22 @@ class GradientLearner(HasOptions, ABC):
                 targets = torch.as_tensor(validation.labels)
                 held_out = self._read(validation), self._rows(validation), targets
             step = self._step(net, max(1, len(rows) // self.batch))
-            best, since, weights = float("inf"), 0, None
-            for epoch in range(self.epochs):
-                self.epochs_ = epoch + 1
+            passes = Passes(net, train, self.epochs, self.patience)
+            for epoch in passes:
                 net.train()
-                seen_now = self._seen_in(epoch, seen)
+                seen_now, losses = self._seen_in(epoch, seen), list[Any]()
                 for some in self._ordered(rows).split(self.batch):
-                    step(self._loss(net, seen_now, some, labels))
-                if held_out is None:
+                    loss = self._loss(net, seen_now, some, labels)
+                    step(loss)
+                    losses.append(loss.detach() * len(some))
+                if not self.patience:
                     continue
                 net.eval()
-                with torch.inference_mode():
-                    loss = self._validation_loss(net, *held_out)
-                since += 1
-                if loss < best:
-                    best, since = loss, 0
-                    weights = {name: weight.clone() for name, weight in net.state_dict().items()}
-                if since >= self.patience:
-                    break
-            if weights is not None:
-                net.load_state_dict(weights)
+                passes.loss = float(sum(losses)) / len(rows)
+                if held_out is not None:
+                    with torch.inference_mode():
+                        passes.loss = self._validation_loss(net, *held_out)
+            self.epochs_ = passes.made
         self._net = net.eval()
         return self
 
@@ -211,13 +208,13 @@ class FCN(_OnSymbols):
     )
 
     inputs: Inputs = option(
-        "concepts", "the task's features of the most probable concepts, or probabilities", after="first"
+        "concepts", "the task's features of the most probable concepts, probabilities, or both", after="first"
     )
 
     def _read(self, view: View) -> Any:
         import torch
 
-        return torch.as_tensor(view.probability_features if self.inputs == "probabilities" else view.features)
+        return torch.as_tensor(view.inputs(self.inputs, view.features))
 
     def _network(self, train: View) -> Any:
         from torch import nn

@@ -54,13 +54,13 @@ def _pictures(rows: Sequence[Slots], slots: int) -> Pictures:
     return Pictures(torch.as_tensor(which), torch.as_tensor(images).float() / 255)
 
 
-def two_convolutions(channels: int, first: int, second: int, groups: int = 1) -> list[Any]:
-    """Layers, of each group of channels its own: of 28 by 28 pixels they leave 4 by 4 numbers a channel."""
+def two_convolutions(channels: int, first: int, second: int) -> list[Any]:
+    """Layers; of 28 by 28 pixels they leave 4 by 4 numbers a channel."""
     from torch import nn
 
     layers: list[Any] = []
     for before, after in ((channels, first), (first, second)):
-        layers += [nn.Conv2d(groups * before, groups * after, 5, groups=groups), nn.MaxPool2d(2), nn.ReLU()]
+        layers += [nn.Conv2d(before, after, 5), nn.MaxPool2d(2), nn.ReLU()]
     return layers
 
 

@@ -16,14 +16,12 @@ import numpy.typing as npt
 from nsl_bench.core.options import HasOptions, option
 from nsl_bench.core.tracks import Track
 from nsl_bench.core.types import BLANK
-from nsl_bench.learners.images import thumbnails
+from nsl_bench.learners.networks import Passes, encoder, floats, pictures
 from nsl_bench.learners.neural import seeded
-from nsl_bench.learners.perceivers import two_convolutions
-from nsl_bench.learners.truth_tables import truth_tables
+from nsl_bench.learners.truth_tables import Tables, truth_tables
 from nsl_bench.learners.view import View
 
 _TOGETHER = 256
-_ENOUGH = 0.01
 
 
 class SemanticLoss(HasOptions):
@@ -34,52 +32,65 @@ class SemanticLoss(HasOptions):
     """
 
     name = "semantic_loss"
-    version = "3"
+    version = "4"
     track: Track = "known_rules"
     fixed_size = False
     search_space: Mapping[str, Sequence[float]] = MappingProxyType(
         {"learning_rate": (3e-4, 1e-3, 3e-3), "batch": (8, 32)}
     )
 
-    epochs: int = option(
-        200,
-        "passes over the train set, at most. Training ends when the mean loss of a pass is below 0.01",
-        least=1,
-    )
+    epochs: int = option(1000, "passes over the train set, at most", least=1)
     learning_rate: float = option(1e-3, "learning rate of Adam", above=0)
     batch: int = option(16, "examples in a minibatch", least=1)
     seed: int = option(0, "seed of weights and of the order of examples")
+    patience: int = option(
+        20,
+        "passes without a smaller loss of validation examples after which training stops, or near the time "
+        "limit, with the weights of the best pass; 0 to make all passes",
+        least=0,
+    )
 
-    def fit(self, train: View) -> SemanticLoss:
-        """Train the network on the labels."""
+    def fit(self, train: View, validation: View | None = None) -> SemanticLoss:
+        """Train the network on the labels.
+
+        Raises:
+            NotApplicable: the rule's truth table is too large.
+        """
         import torch
 
-        images = thumbnails(train)
-        tables = truth_tables(train, _blank(images))
-        rows = tables.rows
-        labels = train.labels
+        images, blank = pictures(train)
+        self._size, self._concepts = images.shape[3:], len(train.concept_space)
+        told = train, images, truth_tables(train, blank)
+        held_out = told
+        if validation is not None:
+            more, blank = pictures(validation, self._size)
+            held_out = validation, more, truth_tables(validation, blank)
         with seeded(self.seed):
-            self._net = _network(images.shape[2], len(train.concept_space))
+            self._net = encoder(images, self._concepts)
             optimiser = torch.optim.Adam(self._net.parameters(), lr=self.learning_rate)
-            for _ in range(self.epochs):
-                total = 0.0
-                for chosen in torch.split(torch.randperm(len(rows)), self.batch):
-                    loss = torch.zeros(())
-                    for table, mine in tables.apart(chosen.numpy()):
-                        asked = labels[rows[mine]]
-                        worlds = _worlds(self._seen(images, rows[mine]), table.choices)
-                        agrees = (table.labels[None] == asked[:, None]).all(axis=2)
-                        loss = (
-                            loss - (worlds * torch.as_tensor(agrees)).sum(dim=1).clamp_min(1e-12).log().sum()
-                        )
+            passes = Passes(self._net, train, self.epochs, self.patience)
+            for _ in passes:
+                for chosen in torch.split(torch.randperm(len(told[2].rows)), self.batch):
                     optimiser.zero_grad()
-                    (loss / len(chosen)).backward()  # type: ignore[no-untyped-call]
+                    (self._loss(*told, chosen) / len(chosen)).backward()
                     optimiser.step()
-                    total += float(loss.detach())
-                if total < _ENOUGH * len(rows):
-                    break
+                with torch.inference_mode():
+                    every = torch.split(torch.arange(len(held_out[2].rows)), _TOGETHER)
+                    passes.loss = sum(float(self._loss(*held_out, rows)) for rows in every)
         self._net.eval()
         return self
+
+    def _loss(self, view: View, images: Any, tables: Tables, chosen: Any) -> Any:
+        """Sum over examples of minus the logarithm of their labels' probability under the rule."""
+        import torch
+
+        loss = torch.zeros(())
+        for table, mine in tables.apart(chosen.numpy()):
+            asked = view.labels[tables.rows[mine]]
+            worlds = _worlds(self._seen(images, tables.rows[mine]), table.choices)
+            agrees = (table.labels[None] == asked[:, None]).all(axis=2)
+            loss = loss - (worlds * torch.as_tensor(agrees)).sum(dim=1).clamp_min(1e-12).log().sum()
+        return loss
 
     def predict_proba(self, test: View) -> npt.NDArray[np.float64]:
         """float64 [n, n_labels]: label probabilities under the rule, given that some label follows."""
@@ -88,8 +99,8 @@ class SemanticLoss(HasOptions):
         result = np.zeros((len(test), test.n_labels))
         if not len(test):
             return result
-        images = thumbnails(test)
-        tables = truth_tables(test, _blank(images))
+        images, blank = pictures(test, self._size)
+        tables = truth_tables(test, blank)
         rows = tables.rows
         with torch.inference_mode(), seeded(self.seed):
             for start in range(0, len(rows), _TOGETHER):
@@ -105,15 +116,15 @@ class SemanticLoss(HasOptions):
         """float64 [n, slots, concepts]: what the network sees in each image."""
         import torch
 
-        images = thumbnails(test)
+        images, _ = pictures(test, self._size)
         with torch.inference_mode(), seeded(self.seed):
-            parts = [self._net(_floats(part.flatten(0, 1))).softmax(1) for part in images.split(_TOGETHER)]
+            parts = [self._net(floats(part.flatten(0, 1))).softmax(1) for part in images.split(_TOGETHER)]
         return np.asarray(torch.cat(parts), np.float64).reshape(len(test), len(test.slots), -1)
 
     def _seen(self, images: Any, rows: npt.NDArray[np.int64]) -> Any:
         """Tensor [examples, steps * slots, concepts]: probabilities of concepts."""
         shown = images[rows.ravel()].flatten(0, 1)
-        return self._net(_floats(shown)).softmax(dim=1).reshape(len(rows), -1, self._net[-1].out_features)
+        return self._net(floats(shown)).softmax(dim=1).reshape(len(rows), -1, self._concepts)
 
 
 def _worlds(seen: Any, choices: Sequence[npt.NDArray[np.int64]]) -> Any:
@@ -126,26 +137,3 @@ def _worlds(seen: Any, choices: Sequence[npt.NDArray[np.int64]]) -> Any:
             own = seen[:, image, torch.as_tensor(choice)]
             result = (result[:, :, None] * own[:, None, :]).flatten(1)
     return result
-
-
-def _blank(images: Any) -> npt.NDArray[np.bool_]:
-    return np.asarray(images.flatten(2).amax(dim=2) == 0)
-
-
-def _floats(images: Any) -> Any:
-    return images.float() / 255
-
-
-def _network(channels: int, concepts: int) -> Any:
-    """A network for images of 28 by 28, as in the experiments on MNIST addition."""
-    from torch import nn
-
-    return nn.Sequential(
-        *two_convolutions(channels, 6, 16),
-        nn.Flatten(),
-        nn.Linear(256, 120),
-        nn.ReLU(),
-        nn.Linear(120, 84),
-        nn.ReLU(),
-        nn.Linear(84, concepts),
-    )

@@ -40,9 +40,7 @@ class TreeLearner(HasOptions):
         return self
 
     def _inputs(self, view: View) -> npt.NDArray[np.float32]:
-        if self.inputs == "probabilities":
-            return view.probability_features
-        return view.knowledge_features if self.knowledge else view.features
+        return view.inputs(self.inputs, view.knowledge_features if self.knowledge else view.features)
 
     def predict_proba(self, test: View) -> npt.NDArray[np.float64]:
         """float64 [n, n_labels]: the leaves' shares of labels, mean of all trees; 0 for labels never seen."""
@@ -187,7 +185,9 @@ class RandomForest(TreeLearner):
     depth: int = option(0, "maximum depth of each tree; 0 for no limit", least=0)
     leaf: int = option(1, "minimum number of train examples in a leaf", least=1)
     seed: int = option(0, "seed of the bootstrap samples and of the features tried at each split")
-    inputs: Inputs = option("concepts", "the task's features of the most probable concepts, or probabilities")
+    inputs: Inputs = option(
+        "concepts", "the task's features of the most probable concepts, probabilities, or both"
+    )
     weights: Weights = option(
         "equal", "how much train examples count: all alike, or by ``confidence``, as FFNSL weighs them"
     )
@@ -207,9 +207,7 @@ class RandomForest(TreeLearner):
 
     def rules(self) -> Hypothesis | None:
         """The rules of the first tree, one per branch; None for tests on probabilities."""
-        if self.inputs == "probabilities":
-            return None
-        return self._rules_of(self._model.estimators_[0])
+        return None if self.inputs != "concepts" else self._rules_of(self._model.estimators_[0])
 
 
 class RandomForestWithKnowledge(RandomForest):

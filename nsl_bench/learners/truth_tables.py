@@ -1,4 +1,4 @@
-"""The known rule as truth tables, and images as one array: to train perception through the rule.
+"""The known rule as truth tables: to train perception through the rule.
 
 This needs numpy alone, so adapters with an interpreter of their own can import it.
 """
@@ -127,23 +127,3 @@ def likeliest(
                     scores += seen[:, image, table.worlds[:, image]]
             result[rows] = table.labels[scores.argmax(axis=1)]
     return result
-
-
-def pictures(view: View, side: int = 28) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.bool_]]:
-    """All images, float32 [n, slots, channels, side, side] from 0 to 1; which slots are blank, [n, slots].
-
-    Images of another size are reduced or enlarged by taking the nearest pixels.
-    """
-    n, slots = len(view), len(view.slots)
-    result: npt.NDArray[np.float32] | None = None
-    blank = np.ones((n, slots), np.bool_)
-    for row, example in enumerate(view.images):
-        for slot, image in enumerate(example):
-            if image is None:
-                continue
-            if result is None:
-                result = np.zeros((n, slots, image.shape[2], side, side), np.float32)
-            up, across = (np.arange(side) * size // side for size in image.shape[:2])
-            result[row, slot] = np.moveaxis(image[up][:, across], 2, 0) / np.float32(255)
-            blank[row, slot] = False
-    return np.zeros((n, slots, 1, side, side), np.float32) if result is None else result, blank

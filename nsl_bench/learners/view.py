@@ -66,8 +66,8 @@ _MEMORY = 4 << 30
 LONGEST_RULES = 1 << 22
 """Characters of the rules that a learner may have."""
 
-Inputs = Literal["concepts", "probabilities"]
-"""What a tabular learner sees of the images: the most probable concepts, or the probabilities of all."""
+Inputs = Literal["concepts", "probabilities", "both"]
+"""What a tabular learner sees of images: the most probable concepts, the probabilities of all, or both."""
 
 Weights = Literal["equal", "confidence"]
 """How much train examples count: all alike, or each as FFNSL weighs it (`View.weights`)."""
@@ -148,6 +148,7 @@ class View:
         steps: int32 [n]: place of each row in its sequence, from 1.
         has_images: whether `images` can be asked for.
         reported: the last hypothesis that `report` was given.
+        begun: when the learner got the view, on the clock of `time.perf_counter`.
     """
 
     track: Track
@@ -178,7 +179,7 @@ class View:
         time_limit: float | None = None,
     ) -> None:
         self.track, self.part, self._n = track, split.part, len(split)
-        self.time_limit, self.device = time_limit, "cpu"
+        self.time_limit, self.device, self.begun = time_limit, "cpu", perf_counter()
         self.reported: tuple[str, ...] = ()
         self._given = [0.0, 0.0]  # shared by copies of the view
         self._benchmark = benchmark
@@ -373,6 +374,13 @@ class View:
         if self.metadata:
             columns.append(self._blank_features)
         return np.hstack(columns)
+
+    def inputs(self, which: Inputs, concepts: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """[n, columns]: a learner's own columns of the `concepts`, `probability_features`, or both."""
+        if which == "concepts":
+            return concepts
+        more = self.probability_features
+        return more if which == "probabilities" else np.hstack([concepts, more])
 
     @property
     @asked("blank_features")

@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
+from time import perf_counter
 from typing import Any, cast, get_type_hints
 
 import numpy as np
@@ -108,7 +109,7 @@ class RemoteView(View):
         self._id, self._channel = card["view"], channel
         for name, kind in get_type_hints(View).items():
             setattr(self, name, messages.restored(kind, card[name]))
-        self.reported = ()
+        self.reported, self.begun = (), perf_counter()
         self._answers: dict[Any, Any] = {}
         self._benchmark = cast(Benchmark, None)  # all that needs it is asked for
         self._images = _RemoteImages(self) if self.has_images else None

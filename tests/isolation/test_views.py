@@ -65,7 +65,9 @@ def value(of: View, name: str) -> Any:
         return type(error), str(error)
     if name == "images":
         return [[None if image is None else image.tolist() for image in slots] for slots in found]
-    return vars(found) if hasattr(found, "__dict__") and not isinstance(found, np.ndarray) else found
+    if hasattr(found, "__dict__") and not isinstance(found, np.ndarray):
+        return {part: each for part, each in vars(found).items() if part != "ids"}  # made late
+    return found
 
 
 def same(one: Any, other: Any) -> bool:

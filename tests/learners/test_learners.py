@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 from nsl_bench.core import registry
 from nsl_bench.core.benchmark import Benchmark
@@ -13,6 +14,7 @@ from nsl_bench.core.metrics.predictions import brier_score
 from nsl_bench.core.types import Split
 from nsl_bench.learners.base import hypothesis_of, labels_of, probabilities_of, takes_validation
 from nsl_bench.learners.image_networks import ViT
+from nsl_bench.learners.networks import Passes, encoder, floats, pictures
 from nsl_bench.run.mock_tasks import Patches, PatchSource
 from nsl_bench.testing import LearnerTests
 from nsl_bench.testing.toy import patches, view
@@ -175,8 +177,10 @@ def test_a_transformer_learns_labels_from_the_images_of_all_slots() -> None:
 
 @pytest.mark.parametrize(("slots", "patches"), [(4, 64), (12, 192), (16, 64), (81, 81), (200, 200)])
 def test_a_transformer_cuts_the_images_of_many_slots_into_fewer_patches(slots: int, patches: int) -> None:
-    network = ViT()._network(slots, channels=1, labels=2)
+    network = ViT()._network(torch.zeros(1, slots, 1, 28, 28), 2)
     assert network.place.shape[1] == patches + 1
+    larger = torch.zeros(1, 3, 3, 128, 81)
+    assert ViT()._network(larger, 5).eval()(larger).shape == (1, 5)
 
 
 def test_an_unknown_rule_learner() -> None:
@@ -214,3 +218,28 @@ def test_the_forests_published_accuracy(shared: Path, name: str, size: str, publ
         predicted = labels_of(learner, view(test, benchmark=benchmark, labelled=False))
         accuracies.append((predicted == test.labels).mean())
     assert np.mean(accuracies) == pytest.approx(published, abs=0.01)
+
+
+@pytest.mark.parametrize(("size", "seen"), [((64, 40), (64, 40)), ((200, 150), (128, 96)), ((8, 8), (8, 8))])
+def test_networks_see_images_in_their_own_size(size: tuple[int, int], seen: tuple[int, int]) -> None:
+    """All networks saw thumbnails of 28 by 28 pixels."""
+    shown = view(patches().take(np.arange(1)))
+    shown._images = [[np.full((*size, 3), 200, np.uint8), None]]  # type: ignore[assignment]
+    images, blank = pictures(shown)
+    assert images.shape == (1, 2, 3, *seen) and blank.tolist() == [[False, True]]
+    assert images.unique().tolist() == [0, 200]
+    assert encoder(images, 5, slots=2)(floats(images).flatten(1, 2)).shape == (1, 10)
+
+
+@pytest.mark.parametrize(("limit", "made", "weight"), [(None, 5, 2.0), (1e-9, 1, 1.0)])
+def test_training_ends_where_the_loss_no_longer_falls_or_the_time_is_up(
+    limit: float | None, made: int, weight: float
+) -> None:
+    train = view(patches())
+    train.time_limit = limit
+    net = torch.nn.Linear(1, 1, bias=False)
+    passes = Passes(net, train, most=50, patience=3)
+    for number in passes:
+        torch.nn.init.constant_(net.weight, number + 1)
+        passes.loss = abs(number - 1)
+    assert passes.made == made and net.weight.item() == weight
