@@ -6,7 +6,8 @@ FFNSL with Softmax, with EDL-GEN and with constant penalties, and the paper's ba
 95 and 100 % shift, as many test examples shifted as train examples; five train sets, one of `indoor_scene`.
 The first train set of every task is done first, then the second, so that what is there can be shown.
 Runs are kept in results/framework, a folder a task: a second call does only what is missing. Then the pages
-are written to docs/results (`framework_pages`); `--page` writes them from what is there.
+are written to docs/results (`framework_pages`), with their tables as CSV; `--page` writes them from the runs
+that there are, or else from the tables.
 
 Sudoku has real MNIST digits where `--shared` has them, else scikit-learn's; all other images are embedded.
 """
@@ -126,12 +127,14 @@ def main() -> int:
     stores = {task.benchmark: Store(options.results / task.benchmark) for task in tasks}
     for task in tasks:
         store = stores[task.benchmark]
-        if not store.done():
-            continue
-        seen = pages.Seen(task.source(options.shared), NETWORKS, task.shifts)
-        print(pages.write(task.benchmark, seen, store, options.docs))
+        if store.done():
+            seen = pages.Seen(task.source(options.shared), NETWORKS, task.shifts)
+            pages.measure(task.benchmark, seen, store, options.docs)
+        pages.write(task.benchmark, options.docs)
     if len(tasks) == len(TASKS):
-        print(pages.summary({name: store for name, store in stores.items() if store.done()}, options.docs))
+        if all(store.done() for store in stores.values()):
+            pages.measure_means(stores, options.docs)
+        pages.summary(options.docs)
     return 0
 
 

@@ -1,19 +1,23 @@
 """The pages of `framework`: networks, learners over the share of shift beside the paper's, errors, rules.
 
-What a page says in words, and which of the paper's shifts is beside which of ours, is in framework.toml.
+A page's tables are CSV files beside it, docs/results/TASK/*.csv: `measure` writes them from runs, and `write`
+the page from them. What a page says in words, and which of the paper's shifts is beside which of ours, is in
+framework.toml.
 """
 
 from __future__ import annotations
 
 import shutil
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import framework_verdicts as verdicts
 import pandas as pd
-from studies import number, table
+from pages import Top, kept, kept_table
+from pages import write as write_page
+from studies import number, shares_in, table
 
 from nsl_bench.api.results import Results
 from nsl_bench.core import registry
@@ -23,14 +27,14 @@ from nsl_bench.data.splits import make_source
 from nsl_bench.perception.trained_networks import figures, trained
 from nsl_bench.report import analysis
 from nsl_bench.report.curves import draw
-from nsl_bench.report.networks import draw_histograms, frame, markdown
+from nsl_bench.report.networks import draw_histograms, frame
 from nsl_bench.report.published.papers import ffnsl2023
 from nsl_bench.report.published.papers import table as published_table
 from nsl_bench.report.reliability import draw_reliability
 from nsl_bench.report.tables import area_under_shift, short_names, summarise
 from nsl_bench.run.store import Store
 
-__all__ = ["CONSTANT", "FFNSL", "summary", "write"]
+__all__ = ["CONSTANT", "FFNSL", "measure", "measure_means", "summary", "write"]
 
 FFNSL = "ffnsl:time_limit=30"
 """As on the board."""
@@ -97,56 +101,114 @@ class Seen:
     shifts: tuple[str, ...]
 
 
-def write(benchmark: str, seen: Seen, store: Store, docs: Path) -> Path:
-    """Write a task's page with its pictures, from what is in its store."""
+Rows = list[dict[str, object]]
+
+
+def measure(benchmark: str, seen: Seen, store: Store, docs: Path) -> None:
+    """Write a task's tables and pictures from what is in its store."""
     words, runs, beside = Words.of(benchmark), _short(store.frame()), paper(benchmark)
     folder = docs / "framework" / benchmark
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    pieces = [
-        f"# {words.title}",
-        f"Made by `python benchmarks/framework.py {benchmark}`.",
-        words.text.strip(),
-    ]
-    for shift in seen.shifts:
-        pieces += [f"## Where FFNSL is behind: `{shift}`", verdicts.against_baselines(runs, shift)]
     used = set(store.frame()["network"])
     known = replace(seen, networks=tuple(spec for spec in seen.networks if spec in used))
-    pieces += ["## Networks", networks(benchmark, known, folder)]
     errors = _short(analysis.error_shares(Results(store.folder)))
     frequent = _short(analysis.frequent_shares(analysis.perceived_shares(Results(store.folder))))
     rules = _short(analysis.rule_shares(Results(store.folder), words.predicates))
-    curves = draw(runs, folder, _CURVES, beside if words.paper else None)
-    dashed = "Dashed curves are the paper's." if words.paper else ""
-    pieces += ["## Curves", dashed, shown(curves)]
-    for shift in seen.shifts:
-        pieces += [f"## Shift `{shift}`", *tables(runs, shift, beside)]
-    pieces += ["## Beside the paper", words.setting.strip()]
-    for shift in seen.shifts:
-        compared = verdicts.beside_paper(benchmark, runs, shift, beside) if words.paper else ""
-        pieces += [f"### On `{shift}`", compared] if compared else []
-    pieces += [prose(benchmark)]
-    pieces += ["## Causes of errors", causes(errors), shown(analysis.draw_errors(errors, folder))]
-    pieces += ["## Learned rules", learned(rules, runs, words.predicates)]
-    pieces += [shown(analysis.draw_shares(rules, words.predicates, folder, "rules"))]
-    pieces += ["## Predicted concepts of the train images", perceived(frequent)]
-    pieces += [shown(analysis.draw_perceived(frequent, folder))]
-    pieces += ["## Reliability", shown(draw_reliability(Results(store.folder), folder))]
-    path = docs / f"{benchmark}.md"
-    path.write_text("\n\n".join(piece for piece in pieces if piece) + "\n", encoding="utf-8")
-    return path
+    tables = {
+        "behind": _each(seen.shifts, lambda shift: verdicts.against_baselines(runs, shift)),
+        "networks": networks(benchmark, known, folder),
+        "curves": _each(seen.shifts, lambda shift: curves(runs, shift, beside)),
+        "errors": causes(errors),
+        "rules": learned(rules, runs, words.predicates),
+        "perceived": perceived(frequent),
+    }
+    if words.paper:
+        tables["paper"] = _each(
+            seen.shifts, lambda shift: verdicts.beside_paper(benchmark, runs, shift, beside)
+        )
+    for name, rows in tables.items():
+        kept(docs, benchmark, name, rows)
+    draw(runs, folder, _CURVES, beside if words.paper else None)
+    analysis.draw_errors(errors, folder)
+    analysis.draw_shares(rules, words.predicates, folder, "rules")
+    analysis.draw_perceived(frequent, folder)
+    draw_reliability(Results(store.folder), folder)
 
 
-def summary(stores: dict[str, Store], docs: Path) -> Path:
-    """Write the page of all tasks: means over all shares of shift."""
-    pieces = [
-        "# All tasks, all shares of shifted examples",
-        "Made by `python benchmarks/framework.py`. The tables have means over the shares of shifted examples "
-        "that all learners of a task have in common, with standard errors over train splits. Each task's "
-        "page has the curves, where FFNSL is behind, and the paper's numbers next to ours.",
-    ]
+def _each(shifts: Sequence[str], make: Callable[[str], Rows]) -> Rows:
+    return [{"shift": shift, **row} for shift in shifts for row in make(shift)]
+
+
+def answer(behind: pd.DataFrame, tested: int) -> str:
+    """At how many shares a baseline is ahead of FFNSL with Softmax, in accuracy on images and Brier score."""
+    behind = behind[behind["FFNSL with"] == "softmax"]
+    counts = []
+    for metric in ("framework_accuracy", "brier_score"):
+        mine = behind.loc[behind["metric"] == METRICS[metric].title, ["shift", "behind at"]]
+        lost = {
+            (shift, share) for shift, text in mine.to_numpy() for share in shares_in(text, verdicts.TESTED)
+        }
+        counts.append(len(lost))
+    accuracy, brier = counts
+    return f"A baseline beats FFNSL in accuracy at {accuracy}, Brier score at {brier} of {tested} shares."
+
+
+def write(benchmark: str, docs: Path) -> Path:
+    """Write a task's page from its tables and pictures."""
+    words = Words.of(benchmark)
+    found = {path.stem: kept_table(docs, benchmark, path.stem) for path in (docs / benchmark).glob("*.csv")}
+    link = {name: f"[{name}.csv]({benchmark}/{name}.csv)" for name in found}
+    folder = docs / "framework" / benchmark
+    (picture,) = folder.glob(f"{benchmark}-*.png")
+    behind = found["behind"]
+    tested = len(found["curves"].columns) - 4
+    compared = found.get("paper")
+    top = Top(
+        words.title,
+        f"Where do baselines beat FFNSL on {words.title}?",
+        answer(behind, tested * behind["shift"].nunique()),
+        f"python benchmarks/framework.py {benchmark}",
+        picture.relative_to(docs).as_posix(),
+    )
+    return write_page(
+        docs,
+        benchmark,
+        top,
+        "Dashed curves are the paper's." if words.paper else "",
+        "## Where FFNSL is behind",
+        verdicts.AGAINST,
+        table(behind.to_dict("records")),
+        "## Setting",
+        words.text.strip(),
+        f"Curves as numbers: {link['curves']}. Networks on held-out images (pool B): {link['networks']}.",
+        "## Beside the paper",
+        words.setting.strip(),
+        *(
+            [verdicts.counted(compared), f"{verdicts.BESIDE} All: {link['paper']}."]
+            if compared is not None
+            else []
+        ),
+        prose(benchmark),
+        "## Causes of errors",
+        f"Share of all test examples with an error, by what would correct it: {link['errors']}.",
+        shown(docs, folder, "errors"),
+        "## Learned rules",
+        f"Share of train splits whose hypothesis has a rule with a predicate: {link['rules']}.",
+        shown(docs, folder, "rules"),
+        "## Predicted concepts of the train images",
+        f"Shares of the most frequent predictions, over all train splits: {link['perceived']}.",
+        shown(docs, folder, "perceived"),
+        "## Networks and reliability",
+        shown(docs, folder, "networks"),
+        shown(docs, folder, "reliability"),
+    )
+
+
+def measure_means(stores: dict[str, Store], docs: Path) -> None:
+    """Write the table of all tasks: means over the shares that all learners of a task have in common."""
+    found = []
     for benchmark, store in stores.items():
-        rows = []
         runs = _whole(_short(store.frame()))
         shares = runs.groupby(["learner", "network"])["percent"].agg(set)
         common = sorted(set.intersection(*shares))
@@ -158,14 +220,43 @@ def summary(stores: dict[str, Store], docs: Path) -> Path:
                 for m in _MEANS
                 if m in values.index
             }
-            rows.append(
-                {"shift": shift, "learner": f"{learner} ({network})", "repeats": group["n"].max(), **cells}
-            )
-        stated = f"Means over {', '.join(f'{percent:g}' for percent in common)} % shifted examples:"
-        pieces += [f"## [{benchmark}]({benchmark}.md)", stated, table(rows)]
-    path = docs / "framework.md"
-    path.write_text("\n\n".join(pieces) + "\n", encoding="utf-8")
-    return path
+            about = {"task": benchmark, "shift": shift, "learner": f"{learner} ({network})"}
+            found.append({**about, "repeats": group["n"].max(), **cells})
+    kept(docs, "framework", "means", found)
+
+
+def summary(docs: Path) -> Path:
+    """Write the page of all tasks from its table: FFNSL beside the best baseline of each metric."""
+    means = kept_table(docs, "framework", "means")
+    rows, behind = [], 0
+    for (task, shift), group in means.groupby(["task", "shift"], sort=False):
+        row: dict[str, object] = {"task": f"[{task}]({task}.md)", "shift": shift}
+        own = group[group["learner"] == "ffnsl (softmax)"]
+        others = group[~group["learner"].str.startswith("ffnsl")]
+        for metric in _MEANS:
+            title = METRICS[metric].title
+            there = others[others[title] != ""]
+            values = there[title].str.split().str[0].astype(float)
+            best = there.loc[values.idxmax() if METRICS[metric].higher_is_better else values.idxmin()]
+            row[title] = f"{own[title].iloc[0]}; {best['learner'].split()[0]} {best[title]}"
+            mine, theirs = (float(text.split()[0]) for text in (own[title].iloc[0], best[title]))
+            behind += metric == "framework_accuracy" and mine < theirs
+        rows.append(row)
+    top = Top(
+        "All tasks, all shares of shifted examples",
+        "Is FFNSL ahead of the paper's baselines over all shares?",
+        f"FFNSL is behind in mean accuracy on images on {behind} of {len(rows)} shifts.",
+        "python benchmarks/framework.py",
+    )
+    return write_page(
+        docs,
+        "framework",
+        top,
+        "FFNSL with the Softmax network, then the best baseline: means over the shares of shifted examples "
+        "that all learners of a task have in common, with standard errors over train splits. All learners "
+        "and networks: [framework/means.csv](framework/means.csv). Each task's page has the curves.",
+        table(rows),
+    )
 
 
 def _short(frame: pd.DataFrame) -> pd.DataFrame:
@@ -181,7 +272,7 @@ def _whole(runs: pd.DataFrame) -> pd.DataFrame:
     return runs[count == most]
 
 
-def networks(benchmark: str, seen: Seen, folder: Path) -> str:
+def networks(benchmark: str, seen: Seen, folder: Path) -> Rows:
     """Accuracy, calibration error and confidence of each network on held-out images, with a picture."""
     task = registry.create("benchmark", benchmark)
     images = make_source(task, seen.source)
@@ -192,10 +283,8 @@ def networks(benchmark: str, seen: Seen, folder: Path) -> str:
         for shift in (STANDARD, *seen.shifts)
         for name, network in ready.items()
     }
-    picture = folder / "networks.png"
-    draw_histograms(found, picture)
-    text = "On held-out images (pool B); the last columns are a histogram of confidence:"
-    return "\n\n".join([text, markdown(frame(found)), shown([picture])])
+    draw_histograms(found, folder / "networks.png")
+    return list(frame(found).astype(str).to_dict("records"))
 
 
 def paper(benchmark: str) -> pd.DataFrame:
@@ -216,17 +305,17 @@ def paper(benchmark: str) -> pd.DataFrame:
     return pd.concat([shifted, *(standard.assign(shift=own) for own in ours.values())], ignore_index=True)
 
 
-def tables(runs: pd.DataFrame, shift: str, beside: pd.DataFrame) -> list[str]:
+def curves(runs: pd.DataFrame, shift: str, beside: pd.DataFrame) -> Rows:
     """For each metric a row a learner and network, the paper's below, a column a percentage."""
     means = summarise(runs, _SHOWN)
     means = means[means["shift"] == shift]
-    pieces = []
-    for metric, group in means.groupby(means["metric"].astype(str), sort=False):
-        rows = []
+    rows = []
+    for metric in [metric for metric in _SHOWN if (means["metric"] == metric).any()]:
+        group, title = means[means["metric"] == metric], {"metric": METRICS[metric].title}
         lines = dict(list(group.groupby(["learner", "network"])))
         for learner, network in sorted(lines, key=_ffnsl_first):
             mine = lines[learner, network]
-            rows.append(_row(f"{learner} ({network})", mine, metric, _repeats(mine["n"])))
+            rows.append(title | _row(f"{learner} ({network})", mine, metric, _repeats(mine["n"])))
             theirs = beside[
                 (beside["learner"] == learner)
                 & (beside["network"] == network)
@@ -235,11 +324,9 @@ def tables(runs: pd.DataFrame, shift: str, beside: pd.DataFrame) -> list[str]:
                 & beside["percent"].isin(mine["percent"])
             ]
             if len(theirs):
-                rows.append(_row("— the paper", theirs, metric, _repeats(theirs["repeats"])))
-        pieces.append(
-            (list(_SHOWN).index(metric), f"### {METRICS[metric].title.capitalize()}\n\n{table(rows)}")
-        )
-    return [text for _, text in sorted(pieces)]
+                own = f"{learner} ({network}), the paper"
+                rows.append(title | _row(own, theirs, metric, _repeats(theirs["repeats"])))
+    return rows
 
 
 def _ffnsl_first(line: tuple[str, str]) -> tuple[bool, str, bool]:
@@ -261,9 +348,9 @@ def _repeats(counts: pd.Series) -> str:
     return str(most) if least == most else f"{least}-{most}"
 
 
-def causes(errors: pd.DataFrame) -> str:
+def causes(errors: pd.DataFrame) -> Rows:
     """Shares of test examples by what would repair their error."""
-    rows = [
+    return [
         {
             "shift": row["shift"],
             "shifted (%)": f"{row['percent']:g}",
@@ -272,14 +359,13 @@ def causes(errors: pd.DataFrame) -> str:
         }
         for _, row in errors[errors["percent"].isin(_AT)].iterrows()
     ]
-    return "Share of all test examples with an error, by what would correct it:\n\n" + table(rows)
 
 
-def learned(shares: pd.DataFrame, runs: pd.DataFrame, predicates: Sequence[str]) -> str:
+def learned(shares: pd.DataFrame, runs: pd.DataFrame, predicates: Sequence[str]) -> Rows:
     """Share of repeats whose hypothesis holds a rule about each predicate, or is the true rule."""
     place = ["shift", "percent", "learner", "network"]
     true = summarise(runs, ["equivalent"]).set_index(place)["mean"]
-    rows = [
+    return [
         {
             "shift": row["shift"],
             "shifted (%)": f"{row['percent']:g}",
@@ -290,12 +376,11 @@ def learned(shares: pd.DataFrame, runs: pd.DataFrame, predicates: Sequence[str])
         }
         for _, row in shares[shares["percent"].isin(_AT)].iterrows()
     ]
-    return "Share of train splits whose hypothesis has a rule with a predicate:\n\n" + table(rows)
 
 
-def perceived(frequent: pd.DataFrame) -> str:
+def perceived(frequent: pd.DataFrame) -> Rows:
     """The most frequent predictions of each network, a column a percentage."""
-    rows = []
+    rows: Rows = []
     concepts = list(frequent.columns[frequent.columns.get_loc("percent") + 1 : -1])
     for (shift, network), group in frequent.groupby(["shift", "network"], sort=True):
         group = group.sort_values("percent")
@@ -304,7 +389,7 @@ def perceived(frequent: pd.DataFrame) -> str:
             rows.append({"shift": shift, "network": network, "predicted": concept, **cells})
         bits = {f"{p:g} %": f"{e:.2f}" for p, e in zip(group["percent"], group["entropy"], strict=True)}
         rows.append({"shift": shift, "network": network, "predicted": "entropy (bits)", **bits})
-    return "Shares of the most frequent predictions, over all train splits:\n\n" + table(rows)
+    return rows
 
 
 def prose(benchmark: str) -> str:
@@ -317,6 +402,7 @@ def prose(benchmark: str) -> str:
     return "Numbers in the paper's text:\n\n" + table(rows)
 
 
-def shown(pictures: Sequence[Path]) -> str:
-    """Links to pictures in the task's folder."""
-    return "\n\n".join(f"![{path.stem}]({'/'.join(path.parts[-3:])})" for path in pictures)
+def shown(docs: Path, folder: Path, name: str) -> str:
+    """Links to the pictures in a task's folder whose names begin so."""
+    found = sorted(folder.glob(f"{name}*.png"))
+    return "\n\n".join(f"![{path.stem}]({path.relative_to(docs).as_posix()})" for path in found)

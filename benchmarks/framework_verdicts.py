@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 import pandas as pd
 from nsl_page import Claim, Verdict, check
-from studies import number, ranges, table
+from studies import number, ranges, shares_in, table
 
 from nsl_bench.core.metrics import METRICS
 from nsl_bench.report.published.equivalence import Mean, compare_means
@@ -25,11 +25,25 @@ _COMPARED = ("hypothesis_accuracy", "framework_accuracy", "brier_score")
 _BRIER = METRICS["brier_score"].title
 _PAPERS_NAMES = {"framework_accuracy_probabilistic": "framework_accuracy_problog"}
 
+TESTED = (*range(0, 100, 10), 95, 100)
+"""Shares of shifted examples, in percent."""
+
+AGAINST = """\
+FFNSL beside the baselines, its largest losses first. The lead is the mean over shares of shifted examples and
+over train splits, positive where FFNSL is better. P is that of the paired t test over train splits, corrected
+by Holm's method. *Behind* and *ahead* list the shares (%) at which the mean is worse or better."""
+
+BESIDE = """\
+How many means, each of a learner at a share, are equivalent to the paper's, differ from it, or neither is
+shown. Equivalent: two one-sided tests within the margins of [the reproduction](ffnsl2023.md), with a power of
+0.8. Errors cover train splits and, on both sides, the sampling of test images. Images and train splits are
+others than the paper's, so that this is no reproduction."""
+
 Line = tuple[str, str]
 """A learner and its network."""
 
 
-def against_baselines(runs: pd.DataFrame, shift: str) -> str:
+def against_baselines(runs: pd.DataFrame, shift: str) -> list[dict[str, object]]:
     """A row for each baseline, metric and network of FFNSL, the largest losses of FFNSL first."""
     found: list[tuple[Verdict, dict[str, object]]] = []
     runs = with_standard(runs)
@@ -52,17 +66,11 @@ def against_baselines(runs: pd.DataFrame, shift: str) -> str:
                     "ahead at": ranges(verdict.ahead, verdict.shares),
                 }
                 found.append((verdict, row))
-    text = (
-        "FFNSL beside the baselines, its largest losses first. The lead is the mean over shares of shifted "
-        "examples and over train splits, positive where FFNSL is better; p is that of the paired t test over "
-        "train splits, corrected by Holm's method. *Behind* and *ahead* list the shares (%) at which the "
-        "mean is worse or better; *0 to 40* stands for all tested shares from 0 to 40."
-    )
     corrected = holm(np.array([verdict.p_value for verdict, _ in found])) if found else []
     for (verdict, row), p_value in zip(found, corrected, strict=True):
         row["p"] = "" if np.isnan(verdict.std_err) else "< 0.001" if p_value < 0.001 else f"{p_value:.3f}"
     found.sort(key=lambda item: item[0].difference / (2 if item[1]["metric"] == _BRIER else 1))
-    return "\n\n".join([text, table([row for _, row in found])])
+    return [row for _, row in found]
 
 
 def _by_split(runs: pd.DataFrame, metric: str) -> Iterator[tuple[Line, pd.DataFrame]]:
@@ -73,7 +81,9 @@ def _by_split(runs: pd.DataFrame, metric: str) -> Iterator[tuple[Line, pd.DataFr
             yield (str(learner), str(network)), wide
 
 
-def beside_paper(benchmark: str, runs: pd.DataFrame, shift: str, published: pd.DataFrame) -> str:
+def beside_paper(
+    benchmark: str, runs: pd.DataFrame, shift: str, published: pd.DataFrame
+) -> list[dict[str, object]]:
     """Of each learner and metric, the shares at which it is as in the paper, differs, or cannot be told.
 
     Args:
@@ -85,7 +95,7 @@ def beside_paper(benchmark: str, runs: pd.DataFrame, shift: str, published: pd.D
     metrics = (*_COMPARED, "framework_accuracy_probabilistic", "atoms")
     means = summarise(runs, metrics)
     means = means[means["shift"] == shift]
-    rows = []
+    rows: list[dict[str, object]] = []
     for (learner, network, metric), ours in means.groupby(["learner", "network", "metric"], observed=True):
         theirs = published[
             (published["learner"] == learner)
@@ -97,15 +107,16 @@ def beside_paper(benchmark: str, runs: pd.DataFrame, shift: str, published: pd.D
         if told:
             title = METRICS[str(metric)].title
             rows.append({"learner": f"{learner} ({network})", "metric": title, **told})
-    if not rows:
-        return ""
-    text = (
-        "Shares (%) at which the mean is equivalent to the paper's, differs from it, or neither is shown. "
-        "Equivalent: two one-sided tests within the margins of [the reproduction](ffnsl2023.md), with a "
-        "power of 0.8. Errors cover train splits and, on both sides, the sampling of test images. Images and "
-        "train splits are others than the paper's, so that this is no reproduction."
+    return rows
+
+
+def counted(compared: pd.DataFrame) -> str:
+    """How many of the shares are as in the paper, a row a learner and metric over all shifts."""
+    columns = list(compared.columns[3:])
+    found = compared.assign(
+        **{name: [len(shares_in(str(text), TESTED)) for text in compared[name]] for name in columns}
     )
-    return "\n\n".join([text, table(rows)])
+    return table(found.groupby("metric", sort=False)[columns].sum().reset_index().to_dict("records"))
 
 
 def _told(

@@ -6,7 +6,7 @@ NSL with Softmax, with EDL-GEN and with constant penalties, a random forest, and
 on Zoo, a CNN-LSTM on Sudoku), on scikit-learn's digits and on MNIST where `--shared` has it. Two settings:
 train and test images shifted alike, and *run-time shift*, where train images are standard. Runs are kept in
 results/nsl, a folder a task and source: a second call does only what is missing. Then `nsl_page` writes
-docs/results/nsl.md; `--page` writes it from what is there.
+docs/results/nsl.md; `--page` writes it from the runs that there are, or else from its tables.
 """
 
 from __future__ import annotations
@@ -103,7 +103,9 @@ def main() -> int:
                 print(f"{name}, {source}: {tally}; {time.perf_counter() - clock:.0f} s", flush=True)
             if store.done():
                 parts.append(page.Part(name, task.benchmark, source, specs[source], task.network, store))
-    print(page.write(parts, options.docs))
+    if len(parts) == len(options.sources) * len(options.tasks):
+        page.measure(parts, options.docs)
+    page.write(options.docs)
     return 0
 
 

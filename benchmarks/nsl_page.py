@@ -1,4 +1,7 @@
-"""The page of `nsl`: the NSL paper's claims, each tested on the runs, and the figures that they rest on."""
+"""The page of `nsl`: the NSL paper's claims, each tested on the runs, and the figures that they rest on.
+
+Tables are CSV files in docs/results/nsl: `measure` writes them from runs, and `write` the page from them.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from pages import Top, kept, kept_table
+from pages import write as write_page
 from studies import number, ranges, table
 
 from nsl_bench.core import registry
@@ -17,12 +22,13 @@ from nsl_bench.core.metrics import METRICS
 from nsl_bench.core.shift import STANDARD, resolve
 from nsl_bench.data.splits import make_source, symbolic_split
 from nsl_bench.perception.trained_networks import figures, trained
-from nsl_bench.report.networks import frame, markdown
+from nsl_bench.report.networks import frame
+from nsl_bench.report.style import COLOURS, legend, save, subplots
 from nsl_bench.run.record import Record
 from nsl_bench.run.statistics import NOTHING, paired_p_values
 from nsl_bench.run.store import Store
 
-__all__ = ["CONSTANT", "EDL_GEN", "SOFTMAX", "Claim", "Part", "Verdict", "check", "write"]
+__all__ = ["CONSTANT", "EDL_GEN", "SOFTMAX", "Claim", "Part", "Verdict", "check", "measure", "write"]
 
 CONSTANT = "nsl:penalty=constant"
 """NSL with the same penalty for every example, the paper's NSL baseline."""
@@ -46,7 +52,7 @@ _FIGURES = (
     ("test", "undecided"),
 )
 _WHICH = {"train": "train", "both": "train and test", "test": "run-time"}
-_METRICS = {"atoms": "Predicates", "undecided": "Share of test examples for which no class is derived"}
+_METRICS = {"atoms": "predicates", "undecided": "share of examples without a class"}
 _TITLES = {"zoo": "Zoo", "sudoku_4x4": "Sudoku 4x4"}
 _IMAGES = {"sklearn_digits": "scikit-learn's digits", "mnist": "MNIST"}
 _INTRODUCTION = """\
@@ -55,7 +61,6 @@ says of them, claim by claim. *Ahead* compares means over folds at a share of sh
 those of a paired t test over folds of the mean over shares. *Predicates* are the atoms of the learned rules:
 for the network those of a surrogate tree, for the forest those of its first tree. Network and forest learn
 from what Softmax sees."""
-_WHY = "Claims that do not hold, with what the runs can test of the cause:"
 _LEVEL = 0.05
 _LIMIT = 10.0
 
@@ -247,48 +252,123 @@ def claims() -> list[Claim]:
     return [Claim(**claim) for claim in values["claim"]]
 
 
-def write(parts: Sequence[Part], docs: Path) -> Path:
-    """Write the page of some tasks and sources."""
+def measure(parts: Sequence[Part], docs: Path) -> None:
+    """Write the tables of some tasks and sources."""
     frames = [part.store.frame() for part in parts]
-    folds = max((int(runs["repeat"].max()) for runs in frames), default=0)
-    pieces = [
-        "# NSL: Zoo and Sudoku 4x4",
-        "Made by `python benchmarks/nsl.py`.",
+    pairs = list(zip(parts, frames, strict=True))
+    kept(docs, "nsl", "optima", [_optima(parts, frames)])
+    kept(docs, "nsl", "short", _short(parts, frames))
+    of_part: dict[str, list[dict[str, object]]] = {
+        "claims": [{"data": part.title, **row} for part, runs in pairs for row in _claims(part, runs)],
+        "networks": [{"data": part.title, **row} for part in parts for row in _networks(part)],
+        "figures": [
+            {
+                "data": part.title,
+                "setting": setting,
+                "metric": _METRICS.get(metric, METRICS[metric].title),
+                **row,
+            }
+            for part, runs in pairs
+            for setting, metric in _FIGURES
+            for row in _figure(part.values(runs, setting, metric), metric, part.network)
+        ],
+    }
+    for name, rows in of_part.items():
+        kept(docs, "nsl", name, rows)
+
+
+def write(docs: Path) -> Path:
+    """Write the page from its tables."""
+    tables = {path.stem: kept_table(docs, "nsl", path.stem) for path in (docs / "nsl").glob("*.csv")}
+    link = {name: f"[{name}.csv](nsl/{name}.csv)" for name in tables}
+    claims, short = tables["claims"], tables["short"]
+    held = claims["here"].str.match("holds at all|holds:")
+    lost = claims[~held & claims["here"].str.contains("mean difference significant")]
+    lost = lost[lost["mean difference"].str.startswith("-")]
+    _draw(tables["figures"], docs / "nsl" / "curves.png")
+    top = Top(
+        "NSL: Zoo and Sudoku 4x4",
+        "Do the claims of the NSL paper hold on these runs?",
+        f"{held.sum()} of {len(held)} claims hold at every share of shifted examples.",
+        "python benchmarks/nsl.py",
+        "nsl/curves.png",
+    )
+    return write_page(
+        docs,
+        "nsl",
+        top,
+        f"Numbers: {link['figures']}.",
+        f"Of {len(lost)} claims the opposite is significant:",
+        table(lost[["data", "claim", "shift", "mean difference"]].to_dict("records")),
+        "## Claims that hold",
+        "Claims that hold at every share of shifted examples:",
+        table(short.to_dict("records")),
+        f"All claims, with what the runs can test of why one does not hold: {link['claims']}.",
+        "## How they were tested",
         _INTRODUCTION,
-        f"Folds: {folds}. Shifted images are rotated by 90 degrees. " + _optima(parts, frames),
-        "## In short",
-        "Claims that hold at every share of shifted examples (all claims are below):",
-        _short(parts, frames),
-        "## Claims",
-    ]
-    for part, runs in zip(parts, frames, strict=True):
-        pieces += [f"### {part.title}", *_claims(part, runs)]
-    for part, runs in zip(parts, frames, strict=True):
-        pieces += [f"## {part.title}", "Networks on held-out images (pool B):", _networks(part)]
-        for setting, metric in _FIGURES:
-            heading = f"### {_METRICS.get(metric, METRICS[metric].title.capitalize())}: {SETTINGS[setting]}"
-            pieces += [heading, _figure(part.values(runs, setting, metric), metric, part.network)]
-    docs.mkdir(parents=True, exist_ok=True)
-    path = docs / "nsl.md"
-    path.write_text("\n\n".join(piece for piece in pieces if piece) + "\n", encoding="utf-8")
-    return path
+        _told(tables["optima"].iloc[0]),
+        f"Networks on held-out images (pool B): {link['networks']}.",
+    )
 
 
-def _optima(parts: Sequence[Part], frames: Sequence[pd.DataFrame]) -> str:
-    """A sentence on how often the rule learner proved its optimum, and how long it took."""
+_SETTING = {"train": "train shifted", "both": "train and test shifted", "test": "test shifted"}
+
+
+def _draw(figures: pd.DataFrame, path: Path) -> None:
+    """A row for each task and source, a column for each metric and setting, a line for each learner."""
+    data = list(dict.fromkeys(figures["data"]))
+    columns = list(dict.fromkeys(zip(figures["setting"], figures["metric"], strict=True)))
+    shares = [name for name in figures.columns if name.endswith(" %")]
+    figure, axes = subplots(
+        len(data), len(columns), figsize=(2.5 * len(columns), 2.2 * len(data)), sharex=True
+    )
+    handles = {}
+    for (row, place), (column, (setting, metric)) in (
+        (one, other) for one in enumerate(data) for other in enumerate(columns)
+    ):
+        axis = axes[row, column]
+        mine = figures[figures["data"] == place]
+        mine = mine[(mine["setting"] == setting) & (mine["metric"] == metric)]
+        for k, line in enumerate(mine.to_dict("records")):
+            means = [float(str(line[share]).split()[0]) if line[share] else np.nan for share in shares]
+            name = line["learner"] if k < 4 else "network"
+            handles[name] = axis.plot([float(s[:-2]) for s in shares], means, color=COLOURS[k], lw=1.2)[0]
+        if metric == _METRICS["atoms"]:
+            axis.set_yscale("log")
+        if not row:
+            axis.set_title(f"{metric},\n{_SETTING[setting]}", fontsize=8)
+        if not column:
+            axis.set_ylabel(place.replace(" on ", "\non "), fontsize=8)
+        axis.tick_params(labelsize=7)
+        axis.grid(alpha=0.3)
+    legend(figure, handles)
+    save(figure, path)
+
+
+def _told(optima: pd.Series) -> str:
+    return (
+        f"Folds: {optima['folds']}. Shifted images are rotated by 90 degrees. The rule learner proved its "
+        f"optimum in {optima['proven']} of {optima['runs']} runs, in at most {optima['seconds']} s of "
+        f"processor time; {optima['late']} runs took more than {_LIMIT:g} s."
+    )
+
+
+def _optima(parts: Sequence[Part], frames: Sequence[pd.DataFrame]) -> dict[str, object]:
+    """How often the rule learner proved its optimum, and how long it took."""
     records = [
         record
         for part in parts
         for record in part.store.latest().values()
         if record.job.learner.startswith("nsl") and record.hypothesis and record.hypothesis.status
     ]
-    proven = [record for record in records if record.hypothesis and record.hypothesis.status == "optimal"]
-    seconds = max((record.metrics["learning_cpu_time"] for record in records), default=0.0)
-    late = sum(record.metrics["learning_cpu_time"] > _LIMIT for record in records)
-    return (
-        f"The rule learner proved its optimum in {len(proven)} of {len(records)} runs, in at most "
-        f"{seconds:.1f} s of processor time; {late} runs took more than {_LIMIT:g} s."
-    )
+    times = [record.metrics["learning_cpu_time"] for record in records]
+    return {
+        "folds": max((int(runs["repeat"].max()) for runs in frames), default=0),
+        "runs": len(records),
+        "proven": sum(record.hypothesis.status == "optimal" for record in records if record.hypothesis),
+        "seconds": f"{max(times, default=0.0):.1f}",
+        "late": sum(seconds > _LIMIT for seconds in times),
+    }
 
 
 _QUESTIONS = {
@@ -305,7 +385,7 @@ _QUESTIONS = {
 }
 
 
-def _short(parts: Sequence[Part], frames: Sequence[pd.DataFrame]) -> str:
+def _short(parts: Sequence[Part], frames: Sequence[pd.DataFrame]) -> list[dict[str, object]]:
     """For each question and part, how many claims hold at all their shares."""
     rows = []
     for question, asks in _QUESTIONS.items():
@@ -315,11 +395,11 @@ def _short(parts: Sequence[Part], frames: Sequence[pd.DataFrame]) -> str:
             verdicts = [verdict for verdict in found if verdict is not None]
             row[part.title] = f"{sum(verdict.holds for verdict in verdicts)} of {len(verdicts)}"
         rows.append(row)
-    return table(rows)
+    return rows
 
 
-def _claims(part: Part, runs: pd.DataFrame) -> list[str]:
-    rows, reasons = [], []
+def _claims(part: Part, runs: pd.DataFrame) -> list[dict[str, object]]:
+    rows = []
     for claim in claims():
         verdict = check(claim, part.values(runs, claim.setting, claim.metric))
         if verdict is None:
@@ -332,12 +412,10 @@ def _claims(part: Part, runs: pd.DataFrame) -> list[str]:
                 "the paper": claim.paper.get(part.name, ""),
                 "here": str(verdict),
                 "mean difference": number(verdict.difference, verdict.std_err, digits),
+                "why": "" if verdict.holds else "; ".join(_causes(part, runs, claim, verdict)),
             }
         )
-        if not verdict.holds:
-            told = _causes(part, runs, claim, verdict)
-            reasons += [f"* {claim.text} ({_WHICH[claim.setting]}): {cause}." for cause in told]
-    return [table(rows), "\n".join([_WHY, "", *reasons]) if reasons else ""]
+    return rows
 
 
 def _causes(part: Part, runs: pd.DataFrame, claim: Claim, verdict: Verdict) -> list[str]:
@@ -371,19 +449,19 @@ def _rules(record: Record) -> tuple[str, ...]:
     return () if record.hypothesis is None else tuple(sorted(record.hypothesis.rules))
 
 
-def _figure(values: dict[str, pd.DataFrame], metric: str, network: str) -> str:
+def _figure(values: dict[str, pd.DataFrame], metric: str, network: str) -> list[dict[str, object]]:
     digits = METRICS[metric].digits
     rows = []
     for line, found in values.items():
-        row: dict[str, object] = {"": network if line == "network" else line}
+        row: dict[str, object] = {"learner": network if line == "network" else line}
         errors = found.sem() if len(found) > 1 else found.mean() * np.nan
         for share, mean in found.mean().items():
             row[f"{share:g} %"] = number(mean, errors[share], digits)
         rows.append(row)
-    return table(rows)
+    return rows
 
 
-def _networks(part: Part) -> str:
+def _networks(part: Part) -> list[dict[str, object]]:
     """Accuracy and confidence of both networks, on standard and on rotated images."""
     task = registry.create("benchmark", part.benchmark)
     images = make_source(task, part.spec)
@@ -392,4 +470,4 @@ def _networks(part: Part) -> str:
         for spec in (SOFTMAX, EDL_GEN)
         for shift in (STANDARD, "rotate90")
     }
-    return markdown(frame(found))
+    return list(frame(found).astype(str).to_dict("records"))

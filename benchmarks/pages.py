@@ -73,6 +73,11 @@ def kept(docs: Path, page: str, name: str, rows: pd.DataFrame | Sequence[dict[st
     return f"[{page}/{name}.csv]({page}/{name}.csv)"
 
 
+def kept_table(docs: Path, page: str, name: str) -> pd.DataFrame:
+    """A table beside a page, as texts."""
+    return pd.read_csv(docs / page / f"{name}.csv", dtype=str, keep_default_na=False)
+
+
 def listed(words: Sequence[str]) -> str:
     """Words as a sentence lists them."""
     return " and ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)

@@ -96,6 +96,15 @@ def ranges(shares: Sequence[float], tested: Sequence[float]) -> str:
     )
 
 
+def shares_in(text: str, tested: Sequence[float]) -> list[float]:
+    """The shares that `ranges` put into words."""
+    found: list[float] = []
+    for part in filter(None, text.split(", ")):
+        low, _, high = part.partition(" to ")
+        found += [share for share in tested if float(low) <= share <= float(high or low)]
+    return found
+
+
 def measured(runs: pd.DataFrame) -> str:
     """Means and standard errors, a row a learner and share of shifted examples."""
     metrics = ["hypothesis_accuracy", "framework_accuracy", "brier_score", "atoms", "learning_time"]

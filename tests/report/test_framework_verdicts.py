@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from types import ModuleType
 
@@ -35,13 +36,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> pd.DataFrame:
     return store.frame()
 
 
-def rows(text: str) -> list[list[str]]:
-    return [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if "|" in line][2:]
-
-
 def test_losses_are_said(verdicts: ModuleType, runs: pd.DataFrame) -> None:
-    (row,) = rows(verdicts.against_baselines(runs, "noir"))
-    metric, network, baseline, lead, _, behind, ahead = row
+    (row,) = verdicts.against_baselines(runs, "noir")
+    metric, network, baseline, lead, _, behind, ahead = map(str, row.values())
     assert (metric, network, baseline) == ("framework accuracy", "softmax", "random_forest")
     assert (lead.split()[0], behind, ahead) == ("-0.100", "100", "0")
 
@@ -59,6 +56,14 @@ def test_what_is_as_in_the_paper(verdicts: ModuleType, runs: pd.DataFrame) -> No
             "repeats": 5,
         }
     )
-    (row,) = rows(verdicts.beside_paper("follow_suit", runs, "noir", published))
-    assert row == ["ffnsl (softmax)", "framework accuracy", "0", "", "100", ""]
-    assert verdicts.beside_paper("follow_suit", runs, "noir", published[:0]) == ""
+    (row,) = verdicts.beside_paper("follow_suit", runs, "noir", published)
+    assert [*row.values()] == ["ffnsl (softmax)", "framework accuracy", "0", "", "100", ""]
+    assert verdicts.beside_paper("follow_suit", runs, "noir", published[:0]) == []
+    counted = verdicts.counted(pd.DataFrame([{"shift": "noir", **row}]))
+    assert re.search(r"framework accuracy +\| 1 +\| 0 +\| 1 +\| 0", counted)
+
+
+def test_shares_in_words_are_read_again(script: Callable[[str], ModuleType]) -> None:
+    studies, tested = script("studies"), (0, 10, 20, 50, 95)
+    for shares in ([0, 10, 20], [10, 20], [0, 95], []):
+        assert studies.shares_in(studies.ranges(shares, tested), tested) == shares
