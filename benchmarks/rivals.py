@@ -23,7 +23,7 @@ from nsl_bench.leaderboard.predictions import rows_of
 from nsl_bench.leaderboard.submission import PREDICTIONS
 from nsl_bench.leaderboard.truth import Truth
 from pages import DOCS, Top, kept, listed, points, write
-from reference import BUDGET, SECONDS, TRIALS
+from reference import SECONDS, TRIALS
 
 from nsl_bench.core import registry
 from nsl_bench.core.benchmark import Benchmark
@@ -265,6 +265,10 @@ def knowledge(track: str, spec: str) -> str:
     return "features of the solution" if "knowledge" in spec else ""
 
 
+CHOOSING = ("random_forest", "fcn", "xgboost", "ebm", "figs")
+"""Learners whose inputs and weights of examples are tuned with their other options."""
+
+
 def confidences(track: str, spec: str) -> str:
     """What a learner does with a network's confidences."""
     if track != "pretrained":
@@ -274,7 +278,8 @@ def confidences(track: str, spec: str) -> str:
         return "weights" if options.get("penalty", "network") == "network" else "none"
     used = [options.get("inputs", ""), "weights" if options.get("weights") == "confidence" else ""]
     told = ", ".join(word for word in used if word and word != "concepts")
-    return told or ("may choose" if spec.startswith("tuned:") and "inputs" in spec else "none")
+    chooses = spec.startswith("tuned:") and any(name in spec for name in CHOOSING)
+    return told or ("may choose" if chooses else "none")
 
 
 def spans(rows: pd.DataFrame) -> str:
@@ -334,13 +339,14 @@ learners by Holm's method. *Better*, *worse* and *tie* are corrected, intervals 
 is descriptive. FFNSL with other networks or options is in the matrix and no rival.
 
 Learning and answering may take {SECONDS:g} seconds each. Where a learner took longer in all runs at 0 %, its
-other runs were not started. *Tuned* learners try at most {TRIALS} settings, and as many as {BUDGET} seconds
-allow, on validation examples; their defaults come first, and win ties. Entries ran on several days, so that
-seconds compare them roughly.
+other runs were not started. *Tuned* learners try at most {TRIALS} settings, and as many as four fifths of the
+time allow, on validation examples; of equal accuracies the smaller Brier score wins. Networks train until a
+loss no longer falls or the time is up; where that takes most of the time, nothing is tuned. Entries ran on
+several days, so that seconds compare them roughly.
 
 After we had seen answers for test examples we changed how the adapters of LTN and ABLkit answer, how LEN is
-asked for formulas, how long DeepProbLog and LTN train, the patches of the vision transformer, and that
-learners with the known rule answer given that some label follows from it."""
+asked for formulas, how long networks train and how large they see images, the patches of the vision
+transformer, and that learners with the known rule answer given that some label follows from it."""
 
 
 def page(board: Board, docs: Path) -> Path:
