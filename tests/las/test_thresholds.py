@@ -109,6 +109,21 @@ def test_constraints_on_negated_comparisons_keep_the_proof(constraint: str) -> N
     assert found.score >= free.score
 
 
+@pytest.mark.parametrize(
+    "constraint",
+    [
+        ":- body(naf(greater(_,_))).",
+        "t(V) :- body(a0(_,V)). :- body(greater(V,_)), not t(V). :- body(less(V,_)), not t(V).",
+    ],
+)
+def test_a_forbidden_rule_is_written_with_other_comparisons_of_the_same_values(constraint: str) -> None:
+    text = ranged(1_000, "defined", "ilasp", noise=2, attributes=2, n=20, negated=True)
+    task = LasTask.parse(f'{text}\n#bias("{constraint}").', dialect="ilasp")
+    found = solve(task)
+    assert (found.status, found.tier) == ("optimal", "A")
+    assert score(task, found.hypothesis).total == found.score
+
+
 @pytest.mark.parametrize("noise", [0, 4])
 def test_two_constants_over_a_wide_range_are_proven(noise: int) -> None:
     text = ranged(1_000, "defined", "ilasp", noise).replace(DEFINED["less"], BETWEEN)

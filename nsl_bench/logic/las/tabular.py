@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,6 +15,7 @@ import numpy as np
 
 from nsl_bench.core.budget import Budget, Undecided
 from nsl_bench.logic.las.bias.program import unconstrained
+from nsl_bench.logic.las.bits import digest
 from nsl_bench.logic.las.enumeration.bodies import Bodies
 from nsl_bench.logic.las.enumeration.candidates import Candidate, candidates, given_candidates
 from nsl_bench.logic.las.enumeration.cells import Cells
@@ -24,7 +26,7 @@ from nsl_bench.logic.las.tables.conditions import Target, choice_atom, targets
 from nsl_bench.logic.las.tables.evaluation import Columns
 from nsl_bench.logic.las.tables.formulas import Formula, assign, demands, evaluate
 from nsl_bench.logic.las.tables.grounding import ground
-from nsl_bench.logic.las.tables.literals import Vocabulary
+from nsl_bench.logic.las.tables.literals import BodyLiteral, Vocabulary
 from nsl_bench.logic.las.task import LasTask, Solution, Tier, uncoverable
 
 if TYPE_CHECKING:
@@ -36,6 +38,8 @@ _MOST_BRANCHES = 64
 _ENUMERATION_SHARE = 0.7
 _RELAXED_SHARE = 0.5
 """Of the time that is left, which a search without the constraints of `#bias` may take."""
+_MOST_SPELLINGS = 1_000
+"""Rules that are tried in place of one that a constraint forbids."""
 _WHOLE_SHARE = 0.8
 """Likewise, one that keeps the best rule of each shape that the constraints tell apart."""
 
@@ -289,18 +293,47 @@ class _TabularSearch:
 
         literals = self._bodies.literals
 
-        def forbidden(rules: Sequence[Candidate]) -> bool:
-            own = [each.rule for each in rules if each.rule.head is not None]
-            costs = rule_costs(strict, [priced_parts(rule, literals) for rule in own], self._budget)
-            return [rule.cost for rule in own] != costs
+        def allowed(rules: Sequence[Rule]) -> list[bool]:
+            parts = [priced_parts(rule, literals) for rule in rules if rule.head is not None]
+            costs = iter(rule_costs(strict, parts, self._budget))
+            return [rule.head is None or next(costs) == rule.cost for rule in rules]
 
-        if not forbidden([self._rules[i] for i in best.rules]):
+        kept = True
+        for i in best.rules:
+            rules = [self._rules[i].rule]
+            if not all(allowed(rules)):
+                rules = self._spellings(rules[0])
+            rules = list(itertools.compress(rules, allowed(rules)))
+            kept &= bool(rules)
+            self._rules[i] = self._rules[i]._replace(rule=rules[0]) if rules else self._rules[i]
+        if kept:
             return best
-        own = [each for each in self._rules if not forbidden([each])]
-        self._rules = own
+        self._rules = [each for each in self._rules if all(allowed([each.rule]))]
         found = self._choose(branches)
         if found.score > best.score or not best.proven:
             found.proven, found.bound = False, best.bound
+        return found
+
+    def _spellings(self, rule: Rule) -> list[Rule]:
+        """The rule with other literals that hold in the same cases at the same costs, if not too many."""
+        literals = self._bodies.literals
+
+        def case(literal: BodyLiteral) -> object:
+            binds = literal.binds and not all(self._vocabulary.domain(kind).guarded for kind in literal.types)
+            costs = tuple(sorted(literal.costs.items()))
+            return literal.types, costs, literal.size, binds, digest(literal.table.tobytes())
+
+        alike: dict[object, list[int]] = {}
+        for i, literal in enumerate(literals):
+            alike.setdefault(case(literal), []).append(i)
+        options = [[(i, variables) for i in alike[case(literals[k])]] for k, variables in rule.parts]
+        if math.prod(map(len, options)) > _MOST_SPELLINGS:
+            return []
+        found = []
+        for parts in itertools.product(*options):
+            modes = Counter(literals[i].mode.mode for i, _ in parts)
+            if all((literals[i].mode.recall or len(parts)) >= modes[literals[i].mode.mode] for i, _ in parts):
+                found.append(rule._replace(parts=parts))
         return found
 
     def _solution(self, best: _Best) -> Solution:
