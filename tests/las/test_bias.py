@@ -379,6 +379,12 @@ n(1..2). #modeh(p). #modeb(a(var(n))). #modeb(var(n) != var(n)). #maxv(2). #grou
 #pos(e1@9, {p}, {}, {a(1). a(2).}).
 #pos(e2@9, {}, {p}, {a(1).}).
 """
+PAIRS_WITH_RECALL = """
+#constant(k, 1). #constant(k, 2). #modeh(p). #modeb(1, q(const(k)), (positive)). #modeb(1, r, (positive)).
+#bias("penalty(1, head). penalty(1, body(X)) :- in_body(X). penalty(2, both) :- in_body(q(_)), in_body(r).").
+#pos(a@9, {p}, {}, {q(1). q(2). r.}). #pos(b@9, {}, {p}, {q(1). r.}). #pos(c@9, {}, {p}, {q(2).}).
+#pos(d@9, {p}, {}, {r.}).
+"""
 GUARD_OR_LITERAL = """
 n(1..3). m(2). #modeh(h(var(n))). #modeb(m(var(n))). #modeb(b(var(m))).
 #bias("penalty(1, head). penalty(2, body(X)) :- in_body(X).").
@@ -396,6 +402,7 @@ n(1..3). m(2). #modeh(h(var(n))). #modeb(m(var(n))). #modeb(b(var(m))).
         (SHARED_PENALTY, 3),
         (INEQUALITIES, 3),
         (GUARD_OR_LITERAL, 3),
+        (PAIRS_WITH_RECALL, 11),
     ],
 )
 def test_optima_under_biases_that_price_whole_rules(tier: Tier, text: str, optimum: int) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from nsl_bench.core.budget import Budget, Undecided
 from nsl_bench.logic.las.bias.batch import Pricing
 from nsl_bench.logic.las.bits import Bits, unpack
 from nsl_bench.logic.las.enumeration.bodies import Bodies
-from nsl_bench.logic.las.enumeration.building_blocks import Relevance
+from nsl_bench.logic.las.enumeration.building_blocks import Relevance, Resources
 from nsl_bench.logic.las.enumeration.components import Body
 from nsl_bench.logic.las.enumeration.heads import HeadForm
 
@@ -57,7 +58,11 @@ def true_sets(
     sets = _subsets(cases, bodies.limits.literals, bodies.budget)
     if bodies.limits.recall:
         limits, none = bodies.limits, bodies.nothing
-        sets = [each for each in sets if limits.allow(sum((atoms[k].used for k in each), none), none)]
+        sets = [
+            each
+            for each in sets
+            if limits.allow(reduce(Resources.plus, (atoms[k].used for k in each), none), none)
+        ]
     names = [f"V{i + 1}" for i in range(len(head_types))]
     texts = [_text(bodies, atom, names) for atom in atoms]
     pricing = Pricing(bodies.vocabulary.bias, [form.text(names) for form in forms], texts)
