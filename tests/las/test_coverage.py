@@ -7,7 +7,10 @@ from pathlib import Path
 import pytest
 
 from nsl_bench.core.errors import UserError
+from nsl_bench.logic.asp.program import parse
 from nsl_bench.logic.las.bias.hypothesis import hypothesis_cost, normal_form, parse_rules, with_type_guards
+from nsl_bench.logic.las.language_bias import Dialect
+from nsl_bench.logic.las.semantics import coverage
 from nsl_bench.logic.las.semantics.coverage import covered, score
 from nsl_bench.logic.las.task import LasTask
 
@@ -125,3 +128,30 @@ def test_equal_rules_have_one_normal_form() -> None:
     assert normal_form("p(X) :- q(X,Y), not r(Y).") == normal_form("p(A) :- not r(B), q(A,B).")
     assert normal_form("p(X) :- q(X,Y).") != normal_form("p(X) :- q(Y,X).")
     assert parse_rules('p(X) :- q(X); r("a; b").') == ('p(X) :- q(X), r("a; b").',)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "program", "rules", "kept"),
+    [
+        ("ilasp", "far(1..3). q(X) :- far(X). r(2). s :- not r(2).", ["p :- r(2)."], {"r(2)."}),
+        ("ilasp", "a. far. :- far, x. x :- a, p.", ["p."], {"a.", "far.", "x :- a; p.", "#false :- far; x."}),
+        ("ilasp", "a. b :- a. c.", ["-b :- c."], {"a.", "b :- a.", "c."}),
+        ("ilasp", "far :- not p. a.", ["p :- q."], set()),
+        ("fastlas", "a. exclusion(far).", ["p."], {"a.", "exclusion(far)."}),
+        ("ilasp", "a. o :- a, not o.", ["p."], {"a.", "o :- a; not o."}),
+        ("ilasp", "a. { far }.", ["p."], {"a.", "{ far }."}),
+    ],
+)
+def test_scoring_leaves_out_only_what_nothing_asked_for_depends_on(
+    dialect: Dialect, program: str, rules: list[str], kept: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = LasTask.parse(
+        f"{program}\n#modeh(p). #modeb(q).\n#pos(one, {{p}}, {{}}, {{q.}}).\n#pos(two, {{}}, {{p}}, {{}}).",
+        dialect=dialect,
+    )
+    found = covered(task, rules)
+    asked = [coverage.content(example) for example in task.examples]
+    own = coverage._read(task, parse("\n".join(rules), "rules"), asked)
+    assert {rule.text for rule in own.rules} == kept
+    monkeypatch.setattr(coverage, "_read", lambda task, rules, contents: task.program)
+    assert found == covered(task, rules)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import atexit
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Literal, NamedTuple
@@ -59,6 +59,11 @@ class Rule:
         """The rule as clingo writes it."""
         return str(self.node)
 
+    @cached_property
+    def is_plain(self) -> bool:
+        """Whether it is a fact about names and numbers only."""
+        return _PLAIN_FACT.fullmatch(self.text) is not None
+
     @property
     def body(self) -> frozenset[Signature]:
         """All predicates that it depends on."""
@@ -106,19 +111,28 @@ class Program:
         yield from (rule.node for rule in self.rules)
 
     @cached_property
+    def kinds(self) -> tuple[Rule, ...]:
+        """One of all rules that agree in their predicates: programs may have thousands of facts."""
+        found: dict[object, Rule] = {}
+        for rule in self.rules:
+            parts = (rule.derives, rule.positive, rule.negative, rule.classical, rule.head, rule.bounded)
+            found.setdefault(parts, rule)
+        return tuple(found.values())
+
+    @cached_property
     def signatures(self) -> frozenset[Signature]:
         """All predicates that occur."""
-        return frozenset().union(*(rule.signatures for rule in self.rules))
+        return frozenset().union(*(rule.signatures for rule in self.kinds))
 
     @cached_property
     def derived(self) -> frozenset[Signature]:
         """The predicates that some rule derives."""
-        return frozenset().union(*(rule.derives for rule in self.rules))
+        return frozenset().union(*(rule.derives for rule in self.kinds))
 
     @cached_property
     def classical(self) -> frozenset[Signature]:
         """The predicates that some rule negates classically."""
-        return frozenset().union(*(rule.classical for rule in self.rules))
+        return frozenset().union(*(rule.classical for rule in self.kinds))
 
     @cached_property
     def cycles_through_negation(self) -> frozenset[Signature]:
@@ -126,7 +140,7 @@ class Program:
         component = strong_components(self._dependencies)
         return frozenset(
             head
-            for rule in self.rules
+            for rule in self.kinds
             for head in rule.derives
             if any(component[head] == component.get(name) for name in rule.negative)
         )
@@ -139,14 +153,14 @@ class Program:
         a program has exactly one answer set (Apt, Blair, Walker: "Towards a theory of declarative knowledge",
         1988; Gelfond, Lifschitz: "The stable model semantics for logic programming", 1988).
         """
-        plain = not self.classical and not any(rule.is_open for rule in self.rules)
+        plain = not self.classical and not any(rule.is_open for rule in self.kinds)
         return plain and not self.cycles_through_negation
 
     @cached_property
     def _dependencies(self) -> dict[Signature, set[Signature]]:
         """Each derived predicate with those that its rules depend on."""
         graph: dict[Signature, set[Signature]] = defaultdict(set)
-        for rule in self.rules:
+        for rule in self.kinds:
             for head in rule.derives:
                 graph[head] |= rule.body
         return graph
@@ -154,28 +168,26 @@ class Program:
     def dependents(self, given: Iterable[Signature]) -> frozenset[Signature]:
         """The predicates in `given` and those that depend on them."""
         users: dict[Signature, set[Signature]] = defaultdict(set)
-        for rule in self.rules:
+        for rule in self.kinds:
             for name in rule.body:
                 users[name] |= rule.derives
         return dependents(users, given)
 
     def slice(self, goals: Iterable[Signature]) -> Program:
         """The rules that the goals depend on, and every constraint with what it depends on."""
-        by_head: dict[Signature, list[Rule]] = defaultdict(list)
-        for rule in self.rules:
-            for head in rule.derives:
-                by_head[head].append(rule)
+        uses: dict[Signature, set[Signature]] = defaultdict(set)
         wanted: set[Signature] = set()
         left = list(goals)
-        for rule in self.rules:
+        for rule in self.kinds:
+            for head in rule.derives:
+                uses[head] |= rule.body | rule.derives
             if not rule.derives:
                 left += rule.body
         while left:
             signature = left.pop()
             if signature not in wanted:
                 wanted.add(signature)
-                for rule in by_head[signature]:
-                    left += rule.body | rule.derives
+                left += uses[signature]
         return replace(
             self, rules=tuple(rule for rule in self.rules if not rule.derives or rule.derives & wanted)
         )
@@ -242,7 +254,7 @@ def subjects(rules: Iterable[str]) -> list[str]:
 
 
 def _check_safe(rules: Sequence[Rule], constants: list[ast.AST], what: str, place: tuple[int, int]) -> None:
-    unsure = (rule for rule in rules if not _PLAIN_FACT.fullmatch(rule.text))
+    unsure = (rule for rule in rules if not rule.is_plain)
     nodes = [*constants, *(rule.node for rule in unsure if rule.node.body or _VARIABLE.search(rule.text))]
     if complaint(nodes):
         node = next((node for node in nodes if complaint([node])), nodes[0])
@@ -318,9 +330,11 @@ def rule_of(node: ast.AST) -> Rule | None:
 
 def _fact(node: ast.AST) -> Rule | None:
     """A plain fact, read without a walk over its tree: programs may have thousands; None for other rules."""
-    text, none = str(node), frozenset[Signature]()
-    if plain := _PLAIN_FACT.fullmatch(text):
-        name, arity = plain["name"], plain["arguments"].count(",") + 1 if plain["arguments"] else 0
+    text = str(node)
+    plain = _PLAIN_FACT.fullmatch(text)
+    if plain:
+        name, arguments = plain.groups()
+        arity = arguments.count(",") + 1 if arguments else 0
     else:
         head = node.head
         if node.body or "@" in text or head.ast_type != ast.ASTType.Literal or head.sign != ast.Sign.NoSign:
@@ -329,9 +343,17 @@ def _fact(node: ast.AST) -> Rule | None:
         if atom.ast_type != ast.ASTType.SymbolicAtom or atom.symbol.ast_type != ast.ASTType.Function:
             return None
         name, arity = atom.symbol.name, len(atom.symbol.arguments)
-    rule = Rule(node, "atom", frozenset({(name, arity)}), none, none, none)
-    rule.__dict__["text"] = text
+    rule = object.__new__(Rule)
+    rule.__dict__.update(_of_facts(name, arity), node=node, text=text, is_plain=plain is not None)
     return rule
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _of_facts(name: str, arity: int) -> Mapping[str, object]:
+    """What all facts of a predicate have in common."""
+    none = frozenset[Signature]()
+    parts = {"positive": none, "negative": none, "classical": none, "bounded": False}
+    return {"head": "atom", "derives": frozenset({(name, arity)}), **parts}
 
 
 def _as_constraint(node: ast.AST) -> ast.AST | None:

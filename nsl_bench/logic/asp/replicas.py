@@ -345,9 +345,8 @@ def replicate(
     atoms = {text: read_atom(text) for text in read}
     facts = frozenset(atom for atom in atoms.values() if atom is not None)
     in_contexts = [rule for text, atom in atoms.items() if atom is None for rule in statement(text).rules]
-    rules = [*program.rules, *in_contexts]
     abstract = _abstract(parts)
-    everything = Program((*rules, *abstract))
+    everything = Program((*program.kinds, *in_contexts, *abstract))
     stated = frozenset(atom.signature for atom in facts)
     contradictory = everything.classical | {atom.signature for atom in facts if atom.classical}
     derived = everything.derived | stated

@@ -9,7 +9,7 @@ hypothesis was found, and scores solvers and adapters. Many examples share one g
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -17,8 +17,9 @@ from clingo import Model
 
 from nsl_bench.core.budget import Budget
 from nsl_bench.core.types import WeightedExample
+from nsl_bench.logic.asp.atoms import read_atom
 from nsl_bench.logic.asp.parsing import grounded
-from nsl_bench.logic.asp.program import parse, union
+from nsl_bench.logic.asp.program import Program, parse, statement, union
 from nsl_bench.logic.asp.replicas import Replicas, replicate
 from nsl_bench.logic.las.bias.hypothesis import hypothesis_cost
 from nsl_bench.logic.las.task import LasTask, Solution
@@ -29,6 +30,9 @@ _CHUNK = 20_000
 
 Content = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
 Item = TypeVar("Item")
+
+_NAMING = {"inclusion", "exclusion"}
+"""Predicates whose argument is an atom in FastLAS's dialect."""
 
 
 @dataclass(frozen=True)
@@ -98,8 +102,9 @@ def covered(
     distinct: dict[Content, int] = {}
     for example in examples:
         distinct.setdefault(content(example), len(distinct))
+    rules = union(parse(text, "the hypothesis") for text in hypothesis)
     program = replicate(
-        union([task.program, *(parse(text, "the hypothesis") for text in hypothesis)]),
+        union([_read(task, rules, distinct), rules]),
         (context for _, _, context in distinct),
         asked=dict.fromkeys(a for one, other, _ in distinct for a in (*one, *other)),
         derived_sets=task.bias.dialect == "fastlas",
@@ -108,6 +113,24 @@ def covered(
     for chunk in chunks(list(distinct), [context for _, _, context in distinct]):
         bravely.update(zip(chunk, _bravely(program, chunk, budget), strict=True))
     return [bravely[content(example)] == example.positive for example in examples]
+
+
+def _read(task: LasTask, rules: Program, contents: Iterable[Content]) -> Program:
+    """The background, without what no example, rule or constraint depends on.
+
+    That is left out where it has one answer set whatever the rest has (Lifschitz, Turner: "Splitting a logic
+    program", 1994), and where no name of an atom is derived.
+    """
+    program = task.program
+    if not program.stratified:
+        return program
+    goals = set(rules.signatures)
+    for inclusions, exclusions, context in contents:
+        for text in {*inclusions, *exclusions, *context}:
+            atom = read_atom(text)
+            goals |= statement(text).signatures if atom is None else {atom.signature}
+    naming = _NAMING & {name for name, _ in program.derived | goals}
+    return program if naming else program.slice(goals)
 
 
 def content(example: WeightedExample) -> Content:
