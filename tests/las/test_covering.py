@@ -137,9 +137,9 @@ def test_joins_and_clingo_agree_on_what_rules_change(text: str) -> None:
     task = task_of(text)
     problem = Problem.of(task, Budget())
     search = covering._Covering(task, problem, Budget())
-    trial = Trial(problem, problem.demands, search._space, Budget())
+    trial = Trial(problem, problem.demands, search.space(), Budget())
     maker = RuleMaker(task.bias, domains(task))
-    joins, level = Joins(trial, maker, domains(task).guarded), list(maker.heads(False))
+    joins, level = Joins(trial, maker, domains(task).guarded, {}), list(maker.heads(False))
     assert trial.adds_up
     for _ in range(3):
         level = [longer for form in level for longer in maker.refinements(form)]
@@ -157,9 +157,22 @@ def test_joins_and_clingo_agree_on_what_rules_change(text: str) -> None:
                     assert joins.reach(rows, literal, types) in (None, joins.changes(longer))
 
 
+def test_rules_without_cycles_through_negation_come_first_and_take_no_search() -> None:
+    task = task_of(KINSHIP.replace(", (positive)", ""))
+    problem = Problem.of(task, Budget())
+    search = covering._Covering(task, problem, Budget())
+    assert not Trial(problem, problem.demands, search.space(), Budget()).is_fast
+    steps = search.cover(problem.demands, covering._BEAMS[0])
+    with pytest.raises(StopIteration) as found:
+        while True:
+            next(steps)
+    assert search._trial.is_fast and search.narrow and found.value.value[1].unmet == 0
+
+
+@pytest.mark.parametrize("setting", [("_SOON", 0.0), ("_MANY_RULES", 1)])
 @pytest.mark.parametrize("tier", ["A", "C", "D"])
 def test_a_search_that_takes_long_offers_what_covering_finds(
-    tier: str, monkeypatch: pytest.MonkeyPatch
+    tier: str, setting: tuple[str, float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = covering.cover
 
@@ -170,7 +183,7 @@ def test_a_search_that_takes_long_offers_what_covering_finds(
         yield
 
     monkeypatch.setattr(covering, "cover", then_ctrl_c)
-    monkeypatch.setattr("nsl_bench.logic.las.solver._SOON", 0.0)
+    monkeypatch.setattr(f"nsl_bench.logic.las.solver.{setting[0]}", setting[1])
     told: list[Progress] = []
     answer = solve(task_of(scenes(60)), first_tier=tier, progress=told.append)  # type: ignore[arg-type]
     assert (answer.status, answer.score, answer.bound) == ("feasible", 6, 0) and answer.tier == tier

@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
+from math import comb
 from typing import TYPE_CHECKING, NamedTuple, get_args
 
 from nsl_bench.core.budget import Abandoned, Budget, Expired, Undecided, abandonable, heeding_interrupts
 from nsl_bench.core.errors import UserError
 from nsl_bench.logic.las.checks import check_task
-from nsl_bench.logic.las.language_bias import LARGEST
+from nsl_bench.logic.las.language_bias import LARGEST, LanguageBias
 from nsl_bench.logic.las.semantics.verification import is_small
 from nsl_bench.logic.las.tabular import Unproven, better, solve_by_tables, tabular_tier
 from nsl_bench.logic.las.task import NOT_FOUND, LasTask, Progress, Solution, Tier
@@ -32,6 +33,10 @@ _ILASP_COST = 15
 """What a hypothesis of ILASP's may cost unless `#max_penalty` says otherwise."""
 _SOON = 1.0
 """Seconds after which covering begins where no rules are known."""
+_SOONER = 0.3
+"""The same in tier D, which is for what is hard."""
+_MANY_RULES = 10**6
+"""Rules of a space so large that it begins at once."""
 _FAVOUR = 3
 _FAVOURED = 10.0
 """How much more time than the search it then takes, for so many seconds or until it has found rules."""
@@ -236,12 +241,13 @@ class _Early:
         self._before = (*self._before, tier)
         if self._covering is not None:
             return
-        seconds = _SOON
+        seconds = 0.0 if _rules(self._task.bias) >= _MANY_RULES else _SOON if tier < "D" else _SOONER
         if tier in _TIERS[:2] and all(example.penalty is not None for example in self._task.examples):
             if self._budget.deadline is None:
                 return
             seconds = _SHARE * (self._budget.deadline - self._started)
         self._budget.aside = self._started + seconds, self._cover
+        self._budget.pause()
 
     def incumbent(self) -> Incumbent:
         """The best hypothesis so far of the tiers on clingo and of covering."""
@@ -266,10 +272,10 @@ class _Early:
         if self._covering is None:
             self._covering = self._steps()
             self._rested = now - _SOON
-        seconds = self._favour() * (now - self._rested)
+        pause = now - self._rested
         for _ in self._covering:
             self._rested = time.monotonic()
-            if self._rested >= now + seconds:
+            if self._rested >= now + self._favour() * pause:
                 self._budget.aside = self._rested + (self._rested - now) / self._favour(), self._cover
                 break
         self._tell("the search goes on")
@@ -298,6 +304,13 @@ class _Early:
         if found.score is not None and found.score <= incumbent.total:
             return found
         return replace(incumbent.answer(found.statistics, found.message), bound=found.bound)
+
+
+def _rules(bias: LanguageBias) -> int:
+    """About how many bodies the space has, constants aside; up to five literals are counted."""
+    literals = sum(bias.max_variables ** len(each.literal.variable_types) for each in bias.literals)
+    longest = 5 if bias.body_limit is None else min(5, bias.body_limit)
+    return comb(literals, longest)
 
 
 def _search(task: LasTask, way: _Way, tell: Tell) -> Solution:

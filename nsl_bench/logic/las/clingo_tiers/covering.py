@@ -10,20 +10,22 @@ by those that its result misses (Quinlan: "Learning efficient classification pro
 from __future__ import annotations
 
 import itertools
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, TypeVar
 
 from nsl_bench.core.budget import Budget
+from nsl_bench.logic.asp.program import Signature
 from nsl_bench.logic.las.bias.costs import is_monotone, rule_costs
 from nsl_bench.logic.las.bias.hypothesis import rule_parts
-from nsl_bench.logic.las.bias.space import Argument, Conjunction, RuleMaker, SpaceRule
+from nsl_bench.logic.las.bias.space import Argument, Conjunction, Instance, RuleMaker, SpaceRule
 from nsl_bench.logic.las.bias.types import domains
 from nsl_bench.logic.las.clingo_tiers.demands import Demand, Problem
 from nsl_bench.logic.las.clingo_tiers.incumbent import Incumbent
 from nsl_bench.logic.las.clingo_tiers.joins import Joins
 from nsl_bench.logic.las.clingo_tiers.trial import Trial
+from nsl_bench.logic.las.language_bias import ModeAtom
 from nsl_bench.logic.las.task import LasTask
 
 T = TypeVar("T")
@@ -33,6 +35,8 @@ _WINDOW = 40
 _BEAMS = ((5, 0), (5, 250), (20, 250), (60, 250), (180, 250))
 """Rules of each length that are kept, and ways to make one longer by two literals: at first, and where that
 is not enough."""
+_SIMPLE = 2
+"""With how many of them no literal negates what learned rules may derive."""
 _ALIKE = 5
 """Rules of a beam that change the same demands."""
 _LONGEST = 10
@@ -103,10 +107,9 @@ def cover(
         Expired: time or memory ran out.
         RuntimeError: clingo cannot ground a rule.
     """
-    found = incumbent.offer(())
+    found = incumbent.empty
     if found is None:
         return
-    yield
     problem = incumbent.problem
     search = _Covering(task, problem, budget)
     missed = incumbent.missed(found)
@@ -158,6 +161,7 @@ class _Covering:
         self._window: Sequence[Demand] = ()
         self._width = self._pairs = 0
         self._pool: list[_Candidate] = []
+        self._shared: dict[frozenset[Signature], dict[Signature, list[tuple[str, ...]]]] = defaultdict(dict)
         self._bias = task.bias
         self._problem = problem
         self._budget = budget
@@ -172,11 +176,15 @@ class _Covering:
             *self._candidates(heads),
             *(_Candidate(SpaceRule(*rule_parts(each.parsed), each.cost, each.parsed)) for each in given),
         ]
-        one_literal = [longer for head in heads for longer in self._maker.refinements(head)]
-        self._space = [
-            *(each.rule for each in self._first),
-            *(SpaceRule(*self._maker.guarded(form), 0) for form in one_literal),
-        ]
+        self._one_literal = [longer for head in heads for longer in self._maker.refinements(head)]
+        fed = task.program.dependents(task.bias.learned) if task.program.stratified else frozenset()
+        self._negating = frozenset(
+            i
+            for i, each in enumerate(task.bias.literals)
+            if each.negated and isinstance(each.literal, ModeAtom) and each.literal.signature in fed
+        )
+        self._avoided = frozenset[int]()
+        self._tried_on: object = None
         self._dear = max([1, *(max(demand.penalty, demand.price) for demand in problem.demands)])
 
     def cover(
@@ -188,19 +196,25 @@ class _Covering:
             window: the demands.
             beam: rules of each length that are kept, and pairs of literals by which one may grow.
         """
-        self._window = tuple(window)
-        self._trial = Trial(self._problem, self._window, self._space, self._budget)
-        yield
-        self._asked = [*self._window, *self._trial.atoms]
-        self._joins: Joins | None = None
-        if self._trial.adds_up and not self._bias.ground_without_replacement:
-            self._joins = Joins(self._trial, self._maker, self._guarded)
-        self._reach: dict[Conjunction, int | None] = {}
+        # without cycles through negation, trying rules takes no search
+        self._avoided = self._negating if beam in _BEAMS[:_SIMPLE] else frozenset()
+        if self._tried_on != (tuple(window), self._avoided):
+            self._window = tuple(window)
+            self._tried_on = self._window, self._avoided
+            self._trial = Trial(self._problem, self._window, self.space(), self._budget)
+            yield
+            self._asked = [*self._window, *self._trial.atoms]
+            self._joins: Joins | None = None
+            if self._trial.adds_up and not self._bias.ground_without_replacement:
+                self._joins = Joins(
+                    self._trial, self._maker, self._guarded, self._shared[self._trial.dependent]
+                )
+            self._reach: dict[Conjunction, int | None] = {}
         self._longer: dict[Conjunction, list[Conjunction]] = {}
         if beam != (self._width, self._pairs):
             self._width, self._pairs = beam
             self._pool = []  # with other rules it may end elsewhere
-        self.narrow = False
+        self.narrow = bool(self._avoided)
         rules: tuple[_Candidate, ...] = ()
         (now,) = self._effects((), ())
         while now.unmet or now.score > sum(each.rule.cost for each in rules):
@@ -221,6 +235,14 @@ class _Covering:
             if without.betters(now):
                 rules, now = others, without
         return tuple(each.rule for each in rules), now
+
+    def space(self) -> list[SpaceRule]:
+        """Rules in which each predicate occurs that a tried rule may have."""
+        forms = (each for each in self._one_literal if self._avoided.isdisjoint(i for i, _ in each.literals))
+        return [
+            *(each.rule for each in self._first),
+            *(SpaceRule(*self._maker.guarded(form), 0) for form in forms),
+        ]
 
     def _shortened(
         self, rules: tuple[_Candidate, ...], now: _Effect
@@ -276,13 +298,13 @@ class _Covering:
         joins = self._joins
         rows = None if joins is None else joins.rows(form)
         refinements, pairs = [], []
-        for literal, types in self._maker.literals(form, joined=True):
+        for literal, types in self._literals(form):
             refinements.append((form, rows, literal, types))
             if self._pairs and len(types) > len(form.types):
                 longer = Conjunction(form.head, form.literals | {literal}, types)
                 further = None if joins is None else joins.step(rows, literal, types)
                 loose = _loose(longer)
-                for second, kinds in self._maker.literals(longer, joined=True):
+                for second, kinds in self._literals(longer):
                     if len(loose.intersection(second[1])) > len(kinds) - len(types):
                         pairs.append((longer, further, second, kinds))
         self.narrow |= not self._pairs or len(pairs) > self._pairs
@@ -292,6 +314,11 @@ class _Covering:
             if joins is not None and found[-1] not in self._reach:
                 self._reach[found[-1]] = joins.reach(substitutions, literal, types)
         return found
+
+    def _literals(self, form: Conjunction) -> Iterator[tuple[Instance, tuple[str, ...]]]:
+        """Literals that a rule may have besides, each with the types of all variables then."""
+        found = self._maker.literals(form, joined=True)
+        return (each for each in found if each[0][0] not in self._avoided)
 
     def _beam(self, known: _Known, now: _Effect) -> list[Conjunction]:
         """The most exact of the rules that change some demand for the better."""

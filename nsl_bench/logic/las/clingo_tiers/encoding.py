@@ -207,8 +207,13 @@ class Encoding:
 
     def _ground(self, parts: Sequence[tuple[str, Sequence[Symbol]]], budget: Budget) -> bool:
         """Ground; False if time or memory ran out, and the control is spent then."""
+
+        def look() -> None:
+            budget.pause()
+            budget.check()
+
         try:
-            self._limit.ground(self.control, budget.check, parts)
+            self._limit.ground(self.control, look, parts)
         except Expired:
             return False
         return True

@@ -31,6 +31,7 @@ class Incumbent:
         problem: the same task as the tiers see it.
         budget: when to stop.
         bound: no hypothesis has a score below this one.
+        empty: the score of the empty hypothesis; None if there was no time for that.
         contradiction: what shows that bound or score is wrong, if something does; nothing is optimal then.
     """
 
@@ -54,7 +55,7 @@ class Incumbent:
         self._proven_by: Tier | None = None
         self.bound = 0
         self.contradiction = ""
-        self.offer(())
+        self.empty = self.offer(())
         self._tiers += before
 
     @property

@@ -8,7 +8,9 @@ takes no grounding, and starts from the atoms that demands ask for, as a bottom 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import NamedTuple
 
 from nsl_bench.logic.asp.atoms import parse_atom
 from nsl_bench.logic.asp.program import Signature
@@ -51,6 +53,24 @@ class Rows:
         return Rows({each: place for place, each in enumerate(variables)}, self.by(tuple(variables)))
 
 
+class _Matches(NamedTuple):
+    """What a literal's new variables may be.
+
+    Attributes:
+        values: by the values of the known ones.
+        known: the known variables.
+        new: the new ones.
+        negated: whether the literal is negated.
+        mean: of how many values there are.
+    """
+
+    values: Mapping[Key, list[Key]]
+    known: tuple[int, ...]
+    new: tuple[int, ...]
+    negated: bool
+    mean: float
+
+
 class Joins:
     """Evaluates rules on the demands of a trial.
 
@@ -58,16 +78,18 @@ class Joins:
         trial: has the demands, and the answer set of the empty hypothesis.
         maker: knows what the literals of rules are.
         guarded: types whose variables are guarded by a predicate of that name.
-
+        shared: the atoms that every trial has, by predicate, once they are known.
     """
 
-    def __init__(self, trial: Trial, maker: RuleMaker, guarded: frozenset[str]) -> None:
+    def __init__(
+        self, trial: Trial, maker: RuleMaker, guarded: frozenset[str], shared: dict[Signature, list[Key]]
+    ) -> None:
         self._maker = maker
-        facts, self._alone = trial.facts()
+        facts, self._alone = trial.facts(shared)
         self._facts = facts
         self._added: dict[int, frozenset[int]] = {}
         self._dependent = trial.dependent
-        self._matches: dict[object, dict[Key, list[Key]]] = {}
+        self._matches: dict[object, tuple[dict[Key, list[Key]], float]] = {}
         self._guards = {kind: {key[-1] for key in facts.get((kind, 1), ())} for kind in guarded}
         self._usable = not any((kind, 1) in trial.dependent for kind in guarded)
         self._heads: dict[Signature, dict[Key, int]] = defaultdict(lambda: defaultdict(int))
@@ -117,8 +139,7 @@ class Joins:
         rows: Rows | None = Rows({each: place for place, each in enumerate(variables)}, masks)
         left = sorted(form.literals, key=str)
         while left and rows is not None:
-            places = rows.places
-            best = min(left, key=lambda each: self._priority(each, places))
+            best = min(left, key=partial(self._priority, rows, form.types))
             left.remove(best)
             rows = self.step(rows, best, form.types)
             if rows is not None and not whole:
@@ -126,18 +147,19 @@ class Joins:
                 rows = rows.only([each for each in rows.places if each in needed])
         return rows
 
-    def _priority(self, literal: Instance, places: Mapping[int, int]) -> tuple[bool, int]:
-        """What is joined first: literals with few new variables; those that only test wait for theirs."""
-        new = len({each for each in literal[1] if isinstance(each, int)} - places.keys())
+    def _priority(self, rows: Rows, types: Sequence[str], literal: Instance) -> tuple[bool, float]:
+        """What is joined first: what has few matches; literals that only test wait for their variables."""
+        new = {each for each in literal[1] if isinstance(each, int)} - rows.places.keys()
         atom = self._maker.plain(literal)
-        return new > 0 and atom is not None and atom[2], new
+        found = None if new and atom is not None and atom[2] else self._looked_up(rows, literal, types)
+        return found is None, 0.0 if found is None else found.mean
 
     def step(self, rows: Rows | None, literal: Instance, types: Sequence[str]) -> Rows | None:
         """The substitutions after one more literal; None if that is not for joins."""
         found = None if rows is None else self._looked_up(rows, literal, types)
         if rows is None or found is None:
             return None
-        matches, known, new, negated = found
+        matches, known, new, negated, _ = found
         places = [rows.places[each] for each in known]
         masks: dict[Key, int] = {}
         for row, mask in rows.masks.items():
@@ -153,17 +175,15 @@ class Joins:
         found = None if rows is None else self._looked_up(rows, literal, types)
         if rows is None or found is None:
             return None
-        matches, known, _, negated = found
+        matches, known, _, negated, _ = found
         changed = 0
         for key, mask in rows.by(known).items():
             if (key in matches) is not negated:
                 changed |= mask
         return changed
 
-    def _looked_up(
-        self, rows: Rows, literal: Instance, types: Sequence[str]
-    ) -> tuple[dict[Key, list[Key]], tuple[int, ...], tuple[int, ...], bool] | None:
-        """What a literal's new variables may be for values of those known; both; whether it is negated."""
+    def _looked_up(self, rows: Rows, literal: Instance, types: Sequence[str]) -> _Matches | None:
+        """What a literal's new variables may be; None if that is not for joins."""
         atom = self._maker.plain(literal)
         if atom is None:
             return None
@@ -179,15 +199,22 @@ class Joins:
         form = tuple([order[each] if isinstance(each, int) else each for each in pattern])
         kinds = tuple([types[each] if each in new else "" for each in variables])
         entry = signature, form, kinds
-        matches = self._matches.get(entry)
-        if matches is None:
-            matches = self._matches[entry] = defaultdict(list)
-            for key in self._facts.get(signature, ()):
-                values = self._values(form, key, kinds)
+        found = self._matches.get(entry)
+        if found is None:
+            matches: dict[Key, list[Key]] = defaultdict(list)
+            old = [number for each, number in order.items() if each not in new]
+            more = [order[each] for each in new]
+            facts = self._facts.get(signature, ())
+            bindings: Iterable[Key | dict[int, str] | None] = facts
+            if len(order) < len(form) or not self._guards.keys().isdisjoint(kinds):
+                bindings = (self._values(form, key, kinds) for key in facts)
+            for values in bindings:
                 if values is not None:
-                    old = tuple([values[number] for each, number in order.items() if each not in new])
-                    matches[old].append(tuple([values[order[each]] for each in new]))
-        return matches, known, new, negated
+                    known_values = tuple([values[each] for each in old])
+                    matches[known_values].append(tuple([values[each] for each in more]))
+            mean = sum(map(len, matches.values())) / max(1, len(matches)) if new else 0.0
+            found = self._matches[entry] = matches, mean
+        return _Matches(found[0], known, new, negated, found[1])
 
     def _values(self, pattern: Sequence[Argument], key: Key, types: Sequence[str]) -> dict[int, str] | None:
         """What the variables of an atom stand for; None if it is another atom, or a guard forbids one."""

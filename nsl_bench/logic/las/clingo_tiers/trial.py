@@ -102,15 +102,28 @@ class Trial:
             found.append([(replica, atom, holds) for atom, holds in wanted])
         return found
 
-    def facts(self) -> tuple[dict[Signature, list[tuple[str, ...]]], frozenset[int]]:
-        """The atoms with no rule learned, the replica as first argument; and the demands that hold."""
+    def facts(
+        self, shared: dict[Signature, list[tuple[str, ...]]]
+    ) -> tuple[dict[Signature, list[tuple[str, ...]]], frozenset[int]]:
+        """The atoms with no rule learned, the replica as first argument; and the demands that hold.
+
+        Args:
+            shared: those that depend on no example, by predicate; they are added if there are none yet.
+        """
         (alone,) = self.holds((), ())
-        names = {self._program.predicate(name): (name, n) for name, n in self._program.dependent}
-        found: dict[Signature, list[tuple[str, ...]]] = defaultdict(list)
+        own: dict[Signature, list[tuple[str, ...]]] = defaultdict(list)
+        dependent = {self._program.predicate(name): (name, n) for name, n in self._program.dependent}
+        known = bool(shared)
         for symbol in self._model:
-            arguments = tuple(map(str, symbol.arguments))
-            found[names.get(symbol.name, (symbol.name, len(arguments)))].append(arguments)
-        return found, alone
+            signature = dependent.get(symbol.name)
+            if signature is None and known:
+                continue
+            arguments = _arguments(symbol)
+            if signature is not None:
+                own[signature].append(arguments)
+            else:
+                shared.setdefault((symbol.name, len(arguments)), []).append(arguments)
+        return shared | own, alone
 
     def holds(self, base: Sequence[SpaceRule], rules: Sequence[SpaceRule]) -> list[frozenset[int]]:
         """Numbers of demands and atoms that hold bravely with a base alone, then with each rule besides.
@@ -182,6 +195,13 @@ class Trial:
         if not program.deterministic:
             lines.append(f"#heuristic {program.covers(example)} : {here}. [1,true]")
         return "\n".join(lines)
+
+
+def _arguments(symbol: Symbol) -> tuple[str, ...]:
+    text = str(symbol)
+    if text.count("(") > 1 or '"' in text:
+        return tuple(map(str, symbol.arguments))
+    return tuple(text[len(symbol.name) + 1 : -1].split(",")) if text[-1] == ")" else ()
 
 
 def _atoms(window: Sequence[Demand]) -> list[Demand]:
