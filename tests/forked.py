@@ -20,8 +20,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-__all__ = ["SECONDS", "Calls"]
-
 SECONDS = 60
 """A call that takes longer is ended by SIGALRM."""
 
@@ -45,22 +43,12 @@ class Calls:
         quiet = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
         self._log = place / "log"
         with self._log.open("wb") as log:
-            self._process = subprocess.Popen(
-                [sys.executable, __file__, str(place)],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=log,
-                env={**os.environ, **quiet},
-                text=True,
-            )
+            words, env = [sys.executable, __file__, str(place)], {**os.environ, **quiet}
+            self._process = subprocess.Popen(words, stdin=-1, stdout=-1, stderr=log, env=env, text=True)
         self.prepared = self._answer(prepare, *arguments)
 
     def call(self, function: str, *arguments: Any) -> dict[str, Any]:
-        """Call a function in a fork.
-
-        Args:
-            function: ``"module:function"``.
-            arguments: what JSON can say.
+        """Call a function (``"module:function"``) in a fork, with arguments that JSON can say.
 
         Returns:
             ``given`` (what it gave, as JSON), ``signal`` (0 if none ended it), ``trace`` (of what it raised),
@@ -79,7 +67,6 @@ class Calls:
         return json.loads(line)
 
     def close(self) -> None:
-        """End the process."""
         assert self._process.stdin is not None
         self._process.stdin.close()
         self._process.wait(SECONDS)

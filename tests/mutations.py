@@ -19,16 +19,15 @@ from filelock import FileLock
 from hypothesis import strategies as st
 
 ROOT = Path(__file__).parents[1]
-BOARD = """\
-[[contest]]
-name = "grids"
-benchmark = "sudoku_4x4"
-version = "1.0.0"
-source = "sklearn_digits"
-shifts = ["rotate90"]
-percents = [0, 100]
-repeats = 2
-"""
+
+
+def contest(name: str, benchmark: str = "sudoku_4x4", **more: Any) -> str:
+    values = {"name": name, "benchmark": benchmark, "version": "1.0.0", "source": "sklearn_digits"}
+    values |= {"shifts": ["rotate90"], "percents": [0, 100], "repeats": 2, **more}
+    return "[[contest]]\n" + "".join(f"{key} = {json.dumps(value)}\n" for key, value in values.items())
+
+
+BOARD = contest("grids")
 RECIPE = """\
 train = 3
 test = 2
@@ -78,54 +77,17 @@ neq(X,Y) :- cell(X), cell(Y), X != Y.
 """
 
 VALUES: list[Any] = [
-    *(
-        None,
-        True,
-        False,
-        0,
-        -1,
-        1,
-        1.0,
-        0.5,
-        1e308,
-        10**30,
-        -(2**63),
-        "",
-        "1",
-        "x",
-        "standard",
-        "\x00",
-        "\x1b[2J",
-    ),
-    *("\u202e", "a" * 3000, "../../etc/passwd", "follow_suit", [], [[]], [1, 2], ["a"], {}, {"a": 1}, [None]),
-    *({"name": "x"}, [True], "2026-01-01", 101, 99999999, "sudoku:block_rows=9", "[" * 300),
+    *(None, True, False, 0, -1, 1, 1.0, 0.5, 1e308, 10**30, -(2**63), 101, 99999999),
+    *("", "1", "x", "standard", "\x00", "\x1b[2J", "\u202e", "a" * 3000, "../../etc/passwd", "follow_suit"),
+    *("2026-01-01", "sudoku:block_rows=9", "[" * 300),
+    *([], [[]], [1, 2], ["a"], [None], [True], {}, {"a": 1}, {"name": "x"}),
 ]
 RAW = [
-    "NaN",
-    "Infinity",
-    "1e999",
-    "-0",
-    "9" * 5000,
-    "[" * 5000,
-    '"\\ud800"',
-    "tru",
-    "'",
-    "0x" + "f" * 5000,
-    "1979-05-27",
+    *("NaN", "Infinity", "1e999", "-0", "9" * 5000, "[" * 5000, '"\\ud800"', "tru", "'"),
+    *("0x" + "f" * 5000, "1979-05-27"),
 ]
 BYTES = [
-    b"",
-    b"\x00",
-    b"\xff",
-    b"\n",
-    b"{",
-    b"}",
-    b"[" * 200,
-    b'"',
-    b"\xff\xfe",
-    b"\\u0000",
-    b" ",
-    b",",
+    *(b"", b"\x00", b"\xff", b"\n", b"{", b"}", b"[" * 200, b'"', b"\xff\xfe", b"\\u0000", b" ", b","),
     b"9" * 30,
 ]
 
@@ -147,7 +109,6 @@ def _edit(how: str, seed: int) -> Edit:
 
 
 def materials(top: Path) -> None:
-    """Make a folder of each kind."""
     from nsl_bench.data.generate import generate
     from nsl_bench.data.recipe import Recipe
     from nsl_bench.run.bench import Bench
@@ -166,13 +127,10 @@ def materials(top: Path) -> None:
         "sudoku_4x4", train=3, test=2, repeats=1, images="used", shifts=("rotate90",), percents=(50,)
     )
     generate(recipe, top / "data")
-    for kind, name, text in (
-        ("recipe", "recipe.toml", RECIPE),
-        ("plan", "plan.toml", PLAN),
-        ("task", "task.las", TASK),
-    ):
-        (top / kind).mkdir()
-        (top / kind / name).write_text(text)
+    for name, text in (("recipe.toml", RECIPE), ("plan.toml", PLAN), ("task.las", TASK)):
+        folder = top / name.partition(".")[0]
+        folder.mkdir()
+        (folder / name).write_text(text)
 
 
 def files_of(folder: Path) -> list[Path]:
@@ -250,7 +208,6 @@ def _places(values: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def _change_word(text: str, where: float, number: int) -> str:
-    """One word or number of a text."""
     words = list(re.finditer(r'"[^"\n]*"|[\w.]+|\[[^\]\n]*\]|\{[^}\n]*\}', text))
     if not words:
         return text
@@ -304,6 +261,19 @@ def resign(folder: Path) -> None:
         pass
 
 
+def damaged(data: bytes, seed: int) -> bytes:
+    """A file with one to three bytes changed, anywhere in it or in its last quarter.
+
+    A parquet file lists its contents at its end, which in a small file is most of it.
+    """
+    drawn = random.Random(seed)
+    found = bytearray(data)
+    first = 0 if drawn.random() < 0.7 else 3 * len(found) // 4
+    for _ in range(drawn.randint(1, 3)):
+        found[drawn.randrange(first, len(found))] = drawn.randrange(256)
+    return bytes(found)
+
+
 def prepare(top: str, shared: str) -> dict[str, Any]:
     """Make the materials, or copy those of another process, and give what the program says to each."""
     with FileLock(f"{shared}.lock"):
@@ -320,22 +290,10 @@ def prepare(top: str, shared: str) -> dict[str, Any]:
 
 
 def answer(top: str, kind: str, folder: str, which: int) -> dict[str, Any]:
-    """Exit code and words of the program, in this process.
-
-    Args:
-        top: of the materials.
-        kind: of the material.
-        folder: where it is.
-        which: of the commands for a results folder is given, besides the first.
-
-    Returns:
-        ``code``, ``said`` (output, and the sentence if there is one), ``trace``, which is empty unless the
-        program ends in a traceback, and ``scores``.
-    """
+    """What `said` gives of a material, and its scores; `which` of the commands is given besides the first."""
     first, *others = COMMANDS[kind]
-    return _answer(
-        [first, *others[which % len(others) :][:1]] if others else [first], folder, f"{top}/board.toml"
-    )
+    commands = [first, *others[which % len(others) :][:1]] if others else [first]
+    return _answer(commands, folder, f"{top}/board.toml")
 
 
 def _answer(commands: Sequence[Sequence[str]], folder: str, board: str) -> dict[str, Any]:
@@ -347,7 +305,12 @@ def _answer(commands: Sequence[Sequence[str]], folder: str, board: str) -> dict[
 
 
 def said(commands: Sequence[Sequence[str]], folder: str = "", board: str = "") -> dict[str, Any]:
-    """Exit code and words of commands, in this process, up to the first that fails."""
+    """Commands in this process, up to the first that fails.
+
+    Returns:
+        ``code``, ``said`` (what each prints, and its sentence if there is one), and ``trace``, which is empty
+        unless the program ends in a traceback.
+    """
     from click.testing import CliRunner
 
     from nsl_bench.cli import main
@@ -372,18 +335,6 @@ def said(commands: Sequence[Sequence[str]], folder: str = "", board: str = "") -
     return {"code": code, "said": texts, "trace": ""}
 
 
-_RUN = [
-    "run",
-    "sudoku_4x4",
-    "--track",
-    "symbolic",
-    "--learner",
-    "majority",
-    "--repeats",
-    "1",
-    "--isolation",
-    "none",
-]
 _STORE = [
     ["report", "{folder}", "--no-curves", "--format", "csv"],
     ["report", "{folder}", "--no-curves", "--holds", "row"],
@@ -392,31 +343,19 @@ _STORE = [
         *("--board", "{board}", "--out", "{folder}.submission"),
     ],
     ["store", "compact", "{folder}"],
-    [*_RUN, "--jobs", "1", "--out", "{folder}"],
-]
-COMMANDS: dict[str, list[list[str]]] = {
-    "submission": [
-        [
-            *("score-submission", "{folder}", "--board", "{board}", "--scores", "{folder}.scores"),
-            *("--time-limit", "60", "--memory-limit", "1G"),
-        ]
+    [
+        *("run", "sudoku_4x4", "--track", "symbolic", "--learner", "majority", "--repeats", "1"),
+        *("--isolation", "none", "--jobs", "1", "--out", "{folder}"),
     ],
+]
+SCORE = ["score-submission", "{folder}", "--board", "{board}", "--scores", "{folder}.scores"]
+GENERATE = ["generate", "--recipe", "{folder}/recipe.toml", "--out", "{folder}/out"]
+COMMANDS: dict[str, list[list[str]]] = {
+    "submission": [[*SCORE, "--time-limit", "60", "--memory-limit", "1G"]],
     "results": _STORE,
     "compacted": _STORE,
     "data": [["verify", "{folder}"]],
-    "recipe": [
-        [
-            "generate",
-            "--recipe",
-            "{folder}/recipe.toml",
-            "--out",
-            "{folder}/out",
-            "--train",
-            "2",
-            "--test",
-            "1",
-        ]
-    ],
+    "recipe": [[*GENERATE, "--train", "2", "--test", "1"]],
     "plan": [["plan", "{folder}/plan.toml"]],
     "task": [["learn", "{folder}/task.las", "--time-limit", "5", "--memory-limit", "900"]],
 }

@@ -12,23 +12,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from click.testing import CliRunner, Result
+from mutations import contest
 from nsl_bench.leaderboard.submission import MANIFEST, PREDICTIONS, RUNS, digest
-from packed import pack, unpacked
+from packed import edit_runs
 
 from nsl_bench.cli import main
 from nsl_bench.core import registry
 
 TASK = "sudoku_4x4"
-CONTESTS = f"""\
-[[contest]]
-name = "grids"
-benchmark = "{TASK}"
-version = "{registry.create("benchmark", TASK).version}"
-source = "sklearn_digits"
-shifts = ["rotate90"]
-percents = [0, 100]
-repeats = 1
-"""
+CONTESTS = contest("grids", TASK, version=registry.create("benchmark", TASK).version, repeats=1)
 LEARNER = '''
 import numpy as np
 
@@ -84,13 +76,8 @@ class Played:
     def package(self, name: str = "autumn") -> Path:
         return self.folder / f"package-{name}"
 
-    def seal(self, name: str) -> str:
-        words = ["--data-seed-file", self.folder / "secret" / f"seed-{name}"]
-        return right(call("leaderboard", "seal", name, *words, "--out", self.package(name), *self.board))
-
 
 def answer(package: Path, answers: Callable[[Path, pd.DataFrame], list[str]], rules: str = "") -> Path:
-    """Write answers into every folder."""
     for task in package.glob("*/*/task.json"):
         test = pd.read_parquet(task.parent / "test.parquet")
         labels = answers(task.parent, test)
@@ -129,10 +116,7 @@ def by_rule(folder: Path, test: pd.DataFrame) -> list[str]:
 def edit(folder: Path, file: str, change: Callable[[dict[str, Any]], object]) -> Path:
     """Change a submission's lines, and sign it again as a cheat would."""
     if file == RUNS:
-        lines = [json.loads(line) for line in unpacked(folder / RUNS).splitlines()]
-        for line in lines:
-            change(line)
-        pack(folder / RUNS, "".join(json.dumps(line) + "\n" for line in lines))
+        edit_runs(folder, lambda lines: [change(line) for line in lines])
         return resign(folder)
     values = json.loads((folder / MANIFEST).read_text())
     change(values)

@@ -25,15 +25,7 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="the child process ne
 FEW, MANY = 150, 10_000
 """Cases of `make test`, and of the nightly run, over all kinds."""
 
-SHARES = {
-    "submission": 0.3,
-    "results": 0.2,
-    "compacted": 0.1,
-    "data": 0.1,
-    "recipe": 0.1,
-    "plan": 0.1,
-    "task": 0.1,
-}
+SHARES = dict.fromkeys(COMMANDS, 0.1) | {"submission": 0.3, "results": 0.2}
 MOST_BYTES = 10**9
 
 
@@ -58,7 +50,6 @@ class Tally:
         self.seconds, self.peak = 0.0, 0
 
     def add(self, done: dict[str, Any]) -> None:
-        """Count a case."""
         died = any(" crashed " in said for said in done["given"]["said"])
         self.ends[f"exit code {done['given']['code']}" + (", a child died" if died else "")] += 1
         self.seconds, self.peak = max(self.seconds, done["wall"]), max(self.peak, done["peak"])
@@ -97,12 +88,9 @@ def check(
         elif found["code"] == 0 and not signed:
             assert found["scores"] == warm.prepared["submission"]["scores"]
         elif found["code"] == 0:
-            metrics = [
-                value
-                for line in found["scores"].splitlines()
-                for value in json.loads(line).get("metrics", {}).values()
-            ]
-            assert all(isinstance(value, float) and abs(value) < 1e9 for value in metrics)
+            for line in found["scores"].splitlines():
+                metrics = json.loads(line).get("metrics", {}).values()
+                assert all(isinstance(value, float) and abs(value) < 1e9 for value in metrics)
     if kind == "results" and found["code"] == 0:
         # The records that were not touched are used whatever the others hold.
         rows = [said for said in found["said"][0].splitlines() if said.startswith("sudoku_4x4")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
@@ -17,8 +17,8 @@ from nsl_bench.leaderboard.score_report import SCORES, write_scores
 from nsl_bench.leaderboard.scoring import score
 from nsl_bench.leaderboard.site.build import build_site
 from nsl_bench.leaderboard.submission import write_submission
+from packed import Scored
 from sealed import CONTESTS, LEARNER, TASK, Played, answer, by_rule, call, enter, right
-from sealed import resign as signed_again
 
 from nsl_bench.core import registry
 from nsl_bench.data.splits import symbolic_split
@@ -62,22 +62,11 @@ def good(
 ) -> dict[str, Path]:
     """Untouched submissions by learner; copy before breaking them."""
     folder = tmp_path_factory.mktemp("submissions")
-    for learner, track in (
-        ("random_forest:trees=3", "pretrained"),
-        ("majority", "pretrained"),
-        ("ffnsl", "symbolic"),
-    ):
+    about = {"licence": "CC-BY-4.0", "date": "2026-01-01"}
+    for learner in ("random_forest:trees=3", "majority", "ffnsl"):
         name = learner.partition(":")[0]
-        write_submission(
-            results,
-            folder / name,
-            contests,
-            name=name,
-            licence="CC-BY-4.0",
-            learner=learner,
-            track=track,  # type: ignore[arg-type]
-            date="2026-01-01",
-        )
+        track = "symbolic" if name == "ffnsl" else "pretrained"
+        write_submission(results, folder / name, contests, name=name, learner=learner, track=track, **about)  # type: ignore[arg-type]
     return {path.name: path for path in folder.iterdir()}
 
 
@@ -104,10 +93,20 @@ def site(board: Board, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def scored(contests: tuple[Contest, ...]) -> Scored:
+    return lambda folder, *more: score(folder, contests, *more)
+
+
 @pytest.fixture
-def resign() -> Callable[[Path], Path]:
-    """Puts the files' present hashes into the manifest, as a cheat would."""
-    return signed_again
+def forest(good: dict[str, Path], tmp_path: Path) -> Path:
+    """A submission of trees that a test may spoil."""
+    return Path(shutil.copytree(good["random_forest"], tmp_path / "sent" / "forest"))
+
+
+@pytest.fixture
+def rules(good: dict[str, Path], tmp_path: Path) -> Path:
+    return Path(shutil.copytree(good["ffnsl"], tmp_path / "sent" / "rules"))
 
 
 @pytest.fixture(scope="session")

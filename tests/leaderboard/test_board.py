@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable
 from dataclasses import replace
@@ -10,21 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 from nsl_bench.leaderboard.board import Board, Rank, read_board
 from nsl_bench.leaderboard.contests import Contest
 from nsl_bench.leaderboard.entries import NAMES, Entry
 from nsl_bench.leaderboard.score_report import SCORES, comment, write_scores
-from nsl_bench.leaderboard.scoring import score
 from nsl_bench.leaderboard.site.build import _environment, build_site
 from nsl_bench.leaderboard.site.pages import rows_of
-from nsl_bench.leaderboard.submission import PREDICTIONS, RUNS, write_submission
-from packed import edit_predictions, pack, unpacked
+from nsl_bench.leaderboard.submission import RUNS, write_submission
+from packed import Rows, Scored, edit_predictions, edit_rows, edit_runs, lines_of, pack, unpacked
+from sealed import call, resign, right
 
-from nsl_bench.cli import main
 from nsl_bench.core import registry
 from nsl_bench.learners.base import told_the_answer, version_of
 from nsl_bench.run.record import Record
@@ -33,29 +28,24 @@ from nsl_bench.run.store import Store
 Change = Callable[[Path], None]
 
 
-@pytest.fixture
-def forest(good: dict[str, Path], tmp_path: Path) -> Path:
-    return Path(shutil.copytree(good["random_forest"], tmp_path / "sent" / "forest"))
-
-
 def fail(folder: Path, repeat: int, percent: float) -> str:
     """Mark a run as one that timed out; its name."""
-    lines = [json.loads(line) for line in unpacked(folder / RUNS).splitlines()]
-    (line,) = (
-        one for one in lines if (one["job"]["repeat"], one["job"]["test_percent"]) == (repeat, percent)
-    )
-    line["status"] = "timeout"
-    pack(folder / RUNS, "".join(json.dumps(one) + "\n" for one in lines))
-    return str(line["run"])
+    names: list[str] = []
+
+    def change(lines: Rows) -> None:
+        for line in lines:
+            if (line["job"]["repeat"], line["job"]["test_percent"]) == (repeat, percent):
+                line["status"] = "timeout"
+                names.append(line["run"])
+
+    edit_runs(folder, change)
+    (name,) = names
+    return name
 
 
 def rewrite(folder: Path, change: Callable[[dict[str, Any]], dict[str, Any] | None]) -> None:
     """Change the rows of predictions, or drop those for which there is none."""
-
-    def changed(rows: list[dict[str, Any]]) -> None:
-        rows[:] = [row for row in map(change, rows) if row is not None]
-
-    edit_predictions(folder, changed)
+    edit_predictions(folder, lambda rows: rows.__setitem__(slice(None), filter(None, map(change, rows))))
 
 
 def entry_of(folder: Path, board_file: Path) -> tuple[Board, Entry]:
@@ -68,14 +58,13 @@ def entry_of(folder: Path, board_file: Path) -> tuple[Board, Entry]:
 
 @pytest.mark.parametrize("with_rows", [True, False])
 def test_a_failed_run_counts_as_the_majority_whatever_was_sent(
-    forest: Path, contests: tuple[Contest, ...], board_file: Path, resign: Change, with_rows: bool
+    forest: Path, scored: Scored, board_file: Path, tmp_path: Path, with_rows: bool
 ) -> None:
-    honest = {run.run: run.metrics for run in score(forest, contests).runs}
+    honest = {run.run: run.metrics for run in scored(forest).runs}
     name = fail(forest, 1, 0)
     if not with_rows:
         rewrite(forest, lambda row: row if row["run"] != name else None)
-    resign(forest)
-    report = score(forest, contests)
+    report = scored(resign(forest))
     assert report.accepted and "1 runs failed (timeout: 1); they count as the majority" in comment(report)
     (failed,) = (run for run in report.runs if run.status == "timeout")
     assert failed.run == name and failed.metrics["framework_accuracy"] == 0.5 and not failed.looks
@@ -88,29 +77,27 @@ def test_a_failed_run_counts_as_the_majority_whatever_was_sent(
     for metric in ("framework_accuracy", "atoms", "learning_time", "brier_score"):
         area = board.area(entry, contest, metric)
         assert area is not None and not np.isnan(area.mean), metric
-    build_site(board, forest.parent.parent / "site", pictures=False)
-    page = (forest.parent.parent / "site/learner/forest.html").read_text()
+    build_site(board, tmp_path / "site", pictures=False)
+    page = (tmp_path / "site/learner/forest.html").read_text()
     assert 'class="failed" title="timeout">✗1</a>' in page and "✗ 1 failed" in page
-    assert "✗ 1 failed" in (forest.parent.parent / "site/index.html").read_text()
-    assert '"status":"timeout"' in (forest.parent.parent / "site/data/runs/forest/grids.js").read_text()
+    assert "✗ 1 failed" in (tmp_path / "site/index.html").read_text()
+    assert '"status":"timeout"' in (tmp_path / "site/data/runs/forest/grids.js").read_text()
 
 
 def test_no_mean_gets_better_by_failing(accepted: Path, board_file: Path, tmp_path: Path) -> None:
     """A run that fails counts no better than the worst that did not, whatever the majority class has."""
     folder = tmp_path / "accepted"
     shutil.copytree(accepted / "random_forest", folder / "forest")
-    path = folder / "forest" / SCORES
-    lines = [json.loads(line) for line in unpacked(path).splitlines()]
-    for k, line in enumerate(line for line in lines if "run" in line):
-        line["metrics"] = {
-            "framework_accuracy": 0.2 + 0.1 * k,
-            "brier_score": 1.0 - 0.1 * k,
-            "atoms": 10.0 * k,
-        }
-    pack(path, "".join(json.dumps(line) + "\n" for line in lines))
+
+    def grade(lines: Rows) -> None:
+        for k, line in enumerate(line for line in lines if "run" in line):
+            accuracy, score = 0.2 + 0.1 * k, 1.0 - 0.1 * k
+            line["metrics"] = {"framework_accuracy": accuracy, "brier_score": score, "atoms": 10.0 * k}
+
+    edit_runs(folder / "forest", grade, SCORES)
     before = read_board(folder, board_file).entries[0].values["grids"]
-    lines[3]["status"], lines[3]["metrics"] = "crashed", {"framework_accuracy": 0.5, "brier_score": 0.4}
-    pack(path, "".join(json.dumps(line) + "\n" for line in lines))
+    failed = {"status": "crashed", "metrics": {"framework_accuracy": 0.5, "brier_score": 0.4}}
+    edit_runs(folder / "forest", lambda lines: lines[3].update(failed), SCORES)
     after = read_board(folder, board_file).entries[0].values["grids"]
     changed = np.flatnonzero((np.nan_to_num(before) != np.nan_to_num(after)).any(axis=1))
     assert len(changed) == 1
@@ -120,7 +107,7 @@ def test_no_mean_gets_better_by_failing(accepted: Path, board_file: Path, tmp_pa
 
 
 def test_failed_runs_are_submitted_and_those_of_the_harness_are_not(
-    results: Store, contests: tuple[Contest, ...], tmp_path: Path
+    results: Store, contests: tuple[Contest, ...], scored: Scored, tmp_path: Path
 ) -> None:
     store = Store(tmp_path / "store")
     records = [r for r in results.latest().values() if r.job.learner == "majority"]
@@ -130,9 +117,12 @@ def test_failed_runs_are_submitted_and_those_of_the_harness_are_not(
             store.add_predictions(record.key, results.predictions(record.key))
         store.add(Record(record.job, status, record.metrics, content_hash=record.content_hash))  # type: ignore[arg-type]
     write_submission(store, tmp_path / "out", contests, name="Majority", licence="MIT")
-    lines = [json.loads(line) for line in unpacked(tmp_path / "out" / RUNS).splitlines()]
-    assert sorted(line["status"] for line in lines) == ["ok", "ok", "out_of_memory"]
-    report = score(tmp_path / "out", contests)
+    assert sorted(line["status"] for line in lines_of(tmp_path / "out" / RUNS)) == [
+        "ok",
+        "ok",
+        "out_of_memory",
+    ]
+    report = scored(tmp_path / "out")
     assert "1 of 4 runs are missing" in report.problems[0]
 
 
@@ -140,12 +130,11 @@ def test_failed_runs_are_submitted_and_those_of_the_harness_are_not(
 
 
 def test_labels_alone_have_no_brier_score(
-    forest: Path, contests: tuple[Contest, ...], board_file: Path, resign: Change, tmp_path: Path
+    forest: Path, scored: Scored, board_file: Path, tmp_path: Path
 ) -> None:
-    honest = {run.run: run.metrics for run in score(forest, contests).runs}
+    honest = {run.run: run.metrics for run in scored(forest).runs}
     rewrite(forest, lambda row: {**row, "probabilities": None})
-    resign(forest)
-    report = score(forest, contests)
+    report = scored(resign(forest))
     assert report.accepted, report.problems
     for run in report.runs:
         assert run.metrics["framework_accuracy"] == honest[run.run]["framework_accuracy"]
@@ -160,29 +149,20 @@ def test_labels_alone_have_no_brier_score(
     assert '"framework":{"labels":"' in data and '"true":' not in data
 
 
-def test_half_of_the_probabilities_are_none(
-    forest: Path, contests: tuple[Contest, ...], resign: Change
-) -> None:
-    table = pq.read_table(forest / PREDICTIONS)
-    rows = [{**row, "probabilities": row["probabilities"][:10]} for row in table.to_pylist()]
-    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), forest / PREDICTIONS)
-    resign(forest)
-    assert "2000 probabilities; got 1000 and 10" in score(forest, contests).problems[0]
+def test_half_of_the_probabilities_are_none(forest: Path, scored: Scored) -> None:
+    edit_rows(forest, lambda rows: [row.update(probabilities=row["probabilities"][:10]) for row in rows])
+    assert "2000 probabilities; got 1000 and 10" in scored(resign(forest)).problems[0]
 
 
-def test_probabilities_of_rules_that_are_not_the_learners_do_not_count(
-    good: dict[str, Path], contests: tuple[Contest, ...], tmp_path: Path, resign: Change
-) -> None:
+def test_probabilities_of_rules_that_are_not_the_learners_do_not_count(rules: Path, scored: Scored) -> None:
     """Answers of the majority class beside the true rules and what they say."""
-    folder = Path(shutil.copytree(good["ffnsl"], tmp_path / "entry"))
 
     def sly(row: dict[str, Any]) -> dict[str, Any]:
         uncertain = np.array(row["probabilities"]).reshape(-1, 2) * 0.9 + 0.05
         return {**row, "predicted": [0] * 1000, "probabilities": uncertain.reshape(-1).tolist()}
 
-    rewrite(folder, sly)
-    resign(folder)
-    for run in score(folder, contests).runs:
+    rewrite(rules, sly)
+    for run in scored(resign(rules)).runs:
         assert run.metrics["hypothesis_accuracy"] == 0.5 and "brier_score" not in run.metrics
 
 
@@ -220,25 +200,16 @@ def test_scores_are_written_anew(accepted: Path, board_file: Path, tmp_path: Pat
     known = unpacked(path)
     assert "shown" not in known and '"command"' not in known  # what the predictions and the job say
     pack(path, known.replace('"framework_accuracy": ', '"framework_accuracy": 0'))
-    words = ["--submissions", str(folder), "--board", str(board_file)]
-    done = CliRunner().invoke(main, ["leaderboard", "rescore", "majority", *words], standalone_mode=False)
+    words = ["--submissions", folder, "--board", board_file]
+    done = call("leaderboard", "rescore", "majority", *words)
     assert done.return_value == 0 and "majority: 4 runs scored" in done.output, done.output
     assert unpacked(path) == known
-    wrong = CliRunner().invoke(main, ["leaderboard", "rescore", "majorety", *words], standalone_mode=False)
+    wrong = call("leaderboard", "rescore", "majorety", *words)
     assert "Did you mean 'majority'" in str(wrong.exception)
-
-
-def test_a_submission_that_is_not_accepted_any_more_keeps_its_scores(
-    accepted: Path, board_file: Path, tmp_path: Path
-) -> None:
-    folder = tmp_path / "accepted"
-    shutil.copytree(accepted / "majority", folder / "majority")
-    known = unpacked(folder / "majority" / SCORES)
+    # One that is not accepted any more keeps its scores.
     pack(folder / "majority" / RUNS, "{}")
-    words = ["leaderboard", "rescore", "--submissions", str(folder), "--board", str(board_file)]
-    done = CliRunner().invoke(main, words, standalone_mode=False)
-    assert done.return_value == 1 and "not accepted" in done.output
-    assert unpacked(folder / "majority" / SCORES) == known
+    assert "not accepted" in right(call("leaderboard", "rescore", *words), 1)
+    assert unpacked(path) == known
 
 
 # Fronts and several contests.

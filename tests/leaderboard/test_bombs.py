@@ -1,11 +1,12 @@
-"""Predictions that claim little and unpack to much cost little; each is measured in a process of its own."""
+"""Predictions that unpack to much cost little, and damaged ones a sentence, each in a process of its own."""
 
 from __future__ import annotations
 
 import io
-import json
+import os
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,20 +16,22 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from forked import Calls
-from nsl_bench.leaderboard.submission import PREDICTIONS, RUNS
-from packed import pack, unpacked
+from guarded_calls import aborts
+from mutations import damaged
+from nsl_bench.leaderboard import predictions, scoring
+from nsl_bench.leaderboard.submission import PREDICTIONS
+from packed import Rows, Scored, edit_runs
+from sealed import resign
+
+from nsl_bench.logic.guarded.child import Ended
 
 Change = Callable[[Path], object]
+posix = pytest.mark.skipif(os.name != "posix", reason="the child process needs a POSIX system")
 
 OTHER = "ab" * 10
-MANY = 20_000_000
+MANY, FILES = 20_000_000, 2000
 MOST_MB, MOST_SECONDS = 700, 8
 """What one of these may take, beyond what Python and the libraries take before a submission is opened."""
-
-
-@pytest.fixture
-def folder(good: dict[str, Path], tmp_path: Path) -> Path:
-    return Path(shutil.copytree(good["ffnsl"], tmp_path / "submission"))
 
 
 def table_of(run: str, labels: int, numbers: int, schema: pa.Schema) -> pa.Table:
@@ -50,10 +53,8 @@ def write(folder: Path, *more: pa.Table, kept: bool = True, **options: Any) -> N
 
 def add_run(folder: Path) -> None:
     """A run that no contest asks for."""
-    lines = unpacked(folder / RUNS).splitlines()
-    run = json.loads(lines[0])
-    run["run"], run["job"]["seed"] = OTHER, 999
-    pack(folder / RUNS, "\n".join([*lines, json.dumps(run)]) + "\n")
+    other = {"run": OTHER}
+    edit_runs(folder, lambda runs: runs.append(runs[0] | other | {"job": runs[0]["job"] | {"seed": 999}}))
 
 
 @pytest.fixture(scope="module")
@@ -61,10 +62,19 @@ def warm(
     good: dict[str, Path], board_file: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Calls]:
     harmless = shutil.copytree(good["ffnsl"], tmp_path_factory.mktemp("harmless") / "submission")
-    warm = Calls(tmp_path_factory.mktemp("warm"), "scored:scored", str(harmless), str(board_file))
+    words = [["score-submission", str(harmless), "--board", str(board_file)]]
+    warm = Calls(tmp_path_factory.mktemp("warm"), "mutations:said", words)
     assert warm.prepared["code"] == 0
     yield warm
     warm.close()
+
+
+def apart(warm: Calls, folder: Path, board_file: Path, *options: str) -> dict[str, Any]:
+    """A folder is signed and scored in a process of its own; exit code, output, and what it cost."""
+    words = ["score-submission", str(resign(folder)), "--board", str(board_file), *options]
+    done = warm.call("mutations:said", [words])
+    assert not done["signal"] and not done["trace"] and not done["given"]["trace"], done
+    return {**done, "code": done["given"]["code"], "said": "\n".join(done["given"]["said"])}
 
 
 def padded(value: int, width: int) -> bytes:
@@ -95,19 +105,15 @@ def another_group(folder: Path) -> None:
     write(folder, table_of(OTHER, 1, 2, pq.read_schema(folder / PREDICTIONS)))
 
 
-def bomb_in_a_run_that_lies(folder: Path) -> None:
-    table = pq.read_table(folder / PREDICTIONS)
-    run = table["run"][0].as_py()
-    bomb = table_of(run, MANY, MANY, table.schema)
-    write(folder, pa.concat_tables([bomb, table.slice(1)]).combine_chunks(), kept=False)
-    lie(folder, MANY + 1000, 500)
-
-
 def bomb_in_a_run(folder: Path) -> None:
     table = pq.read_table(folder / PREDICTIONS)
-    run = table["run"][0].as_py()
-    bomb = table_of(run, MANY, MANY, table.schema)
+    bomb = table_of(table["run"][0].as_py(), MANY, MANY, table.schema)
     write(folder, pa.concat_tables([bomb, table.slice(1)]).combine_chunks(), kept=False)
+
+
+def bomb_in_a_run_that_lies(folder: Path) -> None:
+    bomb_in_a_run(folder)
+    lie(folder, MANY + 1000, 500)
 
 
 def bomb_in_another_run(folder: Path) -> None:
@@ -161,13 +167,11 @@ def many_rows(folder: Path) -> None:
     ],
 )
 def test_a_bomb_costs_little(
-    folder: Path, board_file: Path, resign: Change, warm: Calls, bomb: Change, code: int, words: str
+    rules: Path, board_file: Path, warm: Calls, bomb: Change, code: int, words: str
 ) -> None:
-    bomb(folder)
-    resign(folder)
-    done = warm.call("scored:scored", str(folder), str(board_file))
-    assert not done["signal"] and not done["trace"], done
-    assert done["given"]["code"] == code and words in done["given"]["said"].replace("\\", ""), done
+    bomb(rules)
+    done = apart(warm, rules, board_file)
+    assert done["code"] == code and words in done["said"].replace("\\", ""), done
     told = f"{bomb.__name__}: {done['more'] / 1e6:.0f} MB and {done['cpu']:.1f} s more than nothing"
     assert done["more"] < MOST_MB * 1e6 and done["cpu"] < MOST_SECONDS, told
     print(f"\n{told}")
@@ -182,28 +186,74 @@ def test_a_bomb_costs_little(
     ],
 )
 def test_a_limit_of_time_and_of_memory_for_the_whole(
-    folder: Path, board_file: Path, resign: Change, warm: Calls, option: str, seconds: str, words: str
+    rules: Path, board_file: Path, warm: Calls, option: str, seconds: str, words: str
 ) -> None:
-    lines = [json.loads(line) for line in unpacked(folder / RUNS).splitlines()]
-    slow = f"p(f({','.join('XYZ' * 40)})) :- r(X), r(Y), r(Z). r(1..2000). invalid :- p(0)."
-    for k, run in enumerate(lines):
-        run["hypothesis"]["rules"].append(slow.replace("2000", f"{2000 + k}"))
-    pack(folder / RUNS, "".join(json.dumps(line) + "\n" for line in lines))
-    resign(folder)
-    given = warm.call("scored:scored", str(folder), str(board_file), option, seconds)["given"]
-    assert given["code"] == 1 and words in given["said"] and "allowed" in given["said"], given
-    assert given["doing"].startswith("Judging rules: 1 of 2 hypotheses, sudoku_4x4 ffnsl")
+    slow = f"p(f({','.join('XYZ' * 40)})) :- r(X), r(Y), r(Z). r(1..{{}}). invalid :- p(0)."
+
+    def add(runs: Rows) -> None:
+        for k, run in enumerate(runs):
+            run["hypothesis"]["rules"].append(slow.format(2000 + k))
+
+    edit_runs(rules, add)
+    done = apart(warm, rules, board_file, option, seconds)
+    assert done["code"] == 1 and words in done["said"] and "allowed" in done["said"], done
+    assert "Judging rules: 1 of 2 hypotheses, sudoku_4x4 ffnsl" in done["said"]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a process is killed as Linux does")
-def test_a_death_is_one_sentence(folder: Path, board_file: Path, resign: Change, warm: Calls) -> None:
+def test_a_death_is_one_sentence(rules: Path, board_file: Path, warm: Calls) -> None:
     """clingo divides -2147483648 by -1, which ends the process."""
-    lines = [json.loads(line) for line in unpacked(folder / RUNS).splitlines()]
-    lines[0]["hypothesis"]["rules"].append(
-        "invalid :- digit(X,Y), Y*65536*65536 = 0, (0-2147483647-1)/(-1) = 0."
-    )
-    pack(folder / RUNS, "".join(json.dumps(line) + "\n" for line in lines))
-    resign(folder)
-    given = warm.call("scored:scored", str(folder), str(board_file))["given"]
-    assert given["code"] == 1 and "Answering with the rules of the run" in given["said"]
-    assert "crashed (SIGFPE)" in given["said"]
+    deadly = "invalid :- digit(X,Y), Y*65536*65536 = 0, (0-2147483647-1)/(-1) = 0."
+    edit_runs(rules, lambda runs: runs[0]["hypothesis"]["rules"].append(deadly))
+    done = apart(warm, rules, board_file)
+    assert done["code"] == 1 and "Answering with the rules of the run" in done["said"]
+    assert "crashed (SIGFPE)" in done["said"]
+
+
+# Damaged files.
+
+
+@posix
+def test_a_submission_that_ends_the_scorer_is_not_accepted(
+    good: dict[str, Path], scored: Scored, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scoring, "_scored_here", aborts)
+    (problem,) = scored(good["majority"]).problems
+    assert problem == "Scoring the submission crashed (SIGABRT): a file is damaged."
+
+
+@posix
+@pytest.mark.parametrize("column", ["run", "predicted", "probabilities"])
+def test_a_row_group_of_another_column_is_refused(forest: Path, scored: Scored, column: str) -> None:
+    data = (forest / PREDICTIONS).read_bytes()
+    before, _, behind = data.rpartition(column.encode())
+    (forest / PREDICTIONS).write_bytes(before + b"x" * len(column) + behind)
+    (problem,) = scored(resign(forest)).problems
+    assert problem == f"{PREDICTIONS}: its row group has a missing or extra column."
+
+
+@posix
+def test_a_site_says_which_predictions_are_damaged(
+    good: dict[str, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(predictions, "_read", aborts)
+    path = good["majority"] / PREDICTIONS
+    with pytest.raises(Ended, match=rf"^Reading {path} crashed \(SIGABRT\): it is damaged\.$"):
+        predictions.read_accepted(path)
+
+
+@posix
+@pytest.mark.slow
+def test_no_damaged_file_ends_the_scorer(good: dict[str, Path], scored: Scored, tmp_path: Path) -> None:
+    """2,000 files; minutes."""
+    folder = Path(shutil.copytree(good["majority"], tmp_path / "submission"))
+    whole = (folder / PREDICTIONS).read_bytes()
+    ends: Counter[str] = Counter()
+    for seed in range(FILES):
+        (folder / PREDICTIONS).write_bytes(damaged(whole, seed))
+        report = scored(resign(folder))
+        assert all(len(problem.splitlines()) == 1 for problem in report.problems), report
+        died = any(" crashed " in problem for problem in report.problems)
+        ends["accepted" if report.accepted else "a child died" if died else "refused"] += 1
+    print(f"\n{dict(ends)}")
+    assert ends["refused"] > FILES // 20

@@ -10,6 +10,7 @@ import shutil
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -28,30 +29,15 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
         pytest.skip("Chromium or chromedriver is not installed (Debian: chromium and chromium-driver)")
     options = webdriver.ChromeOptions()
     options.binary_location = chromium
-    profile = tmp_path_factory.mktemp("profile")
-    for argument in (
-        "--headless=new",
-        "--disable-dev-shm-usage",
-        "--disable-gpu",
-        f"--user-data-dir={profile}",
-        *(["--no-sandbox"] if os.geteuid() == 0 else []),
-    ):
-        options.add_argument(argument)
+    words = ["headless=new", "disable-dev-shm-usage", "disable-gpu"]
+    words += [f"user-data-dir={tmp_path_factory.mktemp('profile')}"] + ["no-sandbox"] * (os.geteuid() == 0)
+    for word in words:
+        options.add_argument(f"--{word}")
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     started = webdriver.Chrome(options=options, service=Service(driver))
     started.set_page_load_timeout(60)
     yield started
     started.quit()
-
-
-class Served:
-    """A site behind an address."""
-
-    def __init__(self, address: str) -> None:
-        self.address = address
-
-    def as_uri(self) -> str:
-        return self.address
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
@@ -68,7 +54,7 @@ def shown(request: pytest.FixtureRequest, site: Path) -> Iterator[Any]:
     handler = functools.partial(Quiet, directory=str(site))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield Served(f"http://127.0.0.1:{server.server_port}")
+        yield SimpleNamespace(as_uri=lambda: f"http://127.0.0.1:{server.server_port}")
         server.shutdown()
 
 
@@ -79,10 +65,8 @@ def open_page(browser: Any, site: Path, page: str, size: tuple[int, int] = DESKT
     address = f"{site.as_uri()}/{page}"
     browser.get(address)
     # The driver may come back before the page's deferred script has run.
-    wait_until(
-        browser,
-        lambda b: b.execute_script("return [location.href, document.readyState]") == [address, "complete"],
-    )
+    state = "return [location.href, document.readyState]"
+    wait_until(browser, lambda b: b.execute_script(state) == [address, "complete"])
 
 
 def texts(browser: Any, selector: str) -> list[str]:
@@ -108,9 +92,8 @@ def choose(browser: Any, name: str, value: str) -> None:
 
 
 def complaints(browser: Any) -> list[str]:
-    return [
-        entry["message"] for entry in browser.get_log("browser") if entry["level"] in ("SEVERE", "WARNING")
-    ]
+    told = browser.get_log("browser")
+    return [entry["message"] for entry in told if entry["level"] in ("SEVERE", "WARNING")]
 
 
 def wait_until(browser: Any, holds: Callable[[Any], bool]) -> None:

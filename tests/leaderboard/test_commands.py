@@ -7,17 +7,12 @@ import shutil
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner, Result
-from packed import pack, unpacked
+from packed import edit_manifest, pack, unpacked
+from sealed import call
 
 import nsl_bench
-from nsl_bench.cli import main
 from nsl_bench.core.errors import UserError
 from nsl_bench.run.store import Store
-
-
-def call(*words: str | Path) -> Result:
-    return CliRunner().invoke(main, [str(word) for word in words], standalone_mode=False)
 
 
 def test_from_results_to_the_site(results: Store, board_file: Path, tmp_path: Path) -> None:
@@ -106,7 +101,7 @@ def test_the_board_keeps_what_was_checked_of_a_manifest(
 ) -> None:
     sent = Path(shutil.copytree(good["majority"], tmp_path / "sent"))
     known = json.loads((sent / "submission.json").read_text())
-    (sent / "submission.json").write_text(json.dumps({**known, "foo": 1}))
+    edit_manifest(sent, foo=1)
     done = call("score-submission", sent, "--accept", tmp_path / "kept", "--board", board_file)
     assert done.exit_code == 0, done.output
     assert json.loads((tmp_path / "kept" / "majority" / "submission.json").read_text()) == known

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from mutations import contest
 from nsl_bench.leaderboard.contests import Cell, Contest, contest_of, incomplete, read_contests
 
 from nsl_bench.core import registry
@@ -15,29 +16,24 @@ from nsl_bench.report.published.papers import ffnsl2023
 from nsl_bench.run.plan import plan
 
 
-@pytest.mark.parametrize("contest", read_contests(), ids=lambda contest: contest.name)
-def test_a_contest_is_installed(contest: Contest) -> None:
-    task = registry.create("benchmark", contest.task)
-    source = make_source(task, contest.source)
-    assert contest.version == task.version and contest.size in task.sizes
-    assert set(contest.shifts) <= set(named_shifts(task, source))
-    published = set(ffnsl2023(contest.benchmark)["shift"])
-    assert set(contest.paper) <= set(contest.shifts) and set(contest.paper.values()) <= published
+@pytest.mark.parametrize("one", read_contests(), ids=lambda one: one.name)
+def test_a_contest_is_installed(one: Contest) -> None:
+    task = registry.create("benchmark", one.task)
+    source = make_source(task, one.source)
+    assert one.version == task.version and one.size in task.sizes
+    assert set(one.shifts) <= set(named_shifts(task, source))
+    published = set(ffnsl2023(one.benchmark)["shift"])
+    assert set(one.paper) <= set(one.shifts) and set(one.paper.values()) <= published
 
 
 def test_every_planned_run_has_its_cell() -> None:
     contests = read_contests()
-    (contest,) = [c for c in contests if c.name == "sudoku_4x4"]
-    jobs = plan(
-        "sudoku_4x4",
-        ["majority"],
-        shifts=contest.shifts,
-        percents=contest.percents,
-        repeats=range(1, contest.repeats + 1),
-    )
+    (grids,) = [one for one in contests if one.name == "sudoku_4x4"]
+    shares = {"shifts": grids.shifts, "percents": grids.percents, "repeats": range(1, grids.repeats + 1)}
+    jobs = plan("sudoku_4x4", ["majority"], **shares)
     places = [contest_of(contests, job) for job in jobs]
-    assert {cell for _, cell in filter(None, places)} == set(contest.cells)
-    assert len(jobs) == len(contest.cells) == 33
+    assert {cell for _, cell in filter(None, places)} == set(grids.cells)
+    assert len(jobs) == len(grids.cells) == 33
     assert str(Cell("rotate90", 50, 2)) == "rotate90 50 % repeat 2"
     (other,) = plan("sudoku_4x4", ["majority"], repeats=[4])
     assert contest_of(contests, other) is None
@@ -53,19 +49,7 @@ def test_a_broken_file_gets_a_sentence(tmp_path: Path, text: str) -> None:
         read_contests(tmp_path / "board.toml")
 
 
-CONTEST = """\
-[[contest]]
-name = "grids"
-benchmark = "sudoku_4x4"
-version = "1.0.0"
-source = "sklearn_digits"
-size = "small"
-shifts = ["rotate90"]
-percents = [0, 100]
-repeats = 2
-seed = 0
-paper = { rotate90 = "rotate90" }
-"""
+CONTEST = contest("grids", size="small", seed=0) + 'paper = { rotate90 = "rotate90" }\n'
 
 
 @pytest.mark.parametrize(
@@ -81,18 +65,17 @@ paper = { rotate90 = "rotate90" }
         ('shifts = ["standard"]', "shifts must not include 'standard'"),
         ('shifts = ["rotate:90"]', "write 'rotate90' instead of"),
         ("percents = [0, 50, 50]", "percents must be .* different numbers between 0 and 100"),
-        ("percents = [150]", r"percents\[0\] must be a number between 0 and 100"),
-        ("percents = [-5]", r"percents\[0\] must be a number between 0 and 100"),
-        ("percents = [nan]", r"percents\[0\] must be a number between 0 and 100"),
-        ("percents = [inf]", r"percents\[0\] must be a number between 0 and 100"),
+        *(
+            (f"percents = [{share}]", r"percents\[0\] must be a number between 0 and 100")
+            for share in (150, -5, "nan")
+        ),
         ("percents = []", "percents must be"),
         ("repeats = 0", "repeats must be a whole number between 1 and 1000; got 0"),
-        ("repeats = 3.7", "repeats must be"),
-        ("repeats = 1000000000", "repeats must be"),
         ("seed = 1.5", "seed must be a whole number of 0 or more; got 1.5"),
         ('paper = "x"', "paper must be .*; got 'x'"),
         ('paper = { rotate90 = "rotate91" }', "published shift .* Did you mean 'rotate90'"),
         ('paper = { rotate9 = "rotate90" }', "shift in paper 'rotate9'"),
+        ("repeats = 1001", "repeats must be"),
         ("repeats = true", "repeats must be .*; got true"),
         ("same_images = 1", "same_images must be true or false; got 1"),
         ("version = 1979-05-27", "version must be a string"),
@@ -111,10 +94,7 @@ def test_a_missing_key_gets_a_sentence(tmp_path: Path) -> None:
     (tmp_path / "board.toml").write_text(CONTEST)
     assert len(read_contests(tmp_path / "board.toml")) == 1
     (tmp_path / "board.toml").write_text(CONTEST.replace("repeats = 2", ""))
-    with pytest.raises(
-        UserError,
-        match=r"board\.toml, contest 1: repeats is missing; it must be a whole number between 1 and 1000",
-    ):
+    with pytest.raises(UserError, match=r"board\.toml, contest 1: repeats is missing; it must be a whole"):
         read_contests(tmp_path / "board.toml")
 
 
@@ -125,10 +105,10 @@ def test_a_board_is_read_where_its_images_are_not(tmp_path: Path) -> None:
 
 
 def test_what_is_missing_is_said_a_contest_and_network() -> None:
-    (contest,) = [c for c in read_contests() if c.name == "sudoku_4x4"]
-    cells = contest.cells_of("pretrained")
-    assert incomplete([(contest, "softmax", cell) for cell in cells], "pretrained") == []
-    (said,) = incomplete([(contest, "softmax", cell) for cell in cells[2:]], "pretrained")
+    (grids,) = [one for one in read_contests() if one.name == "sudoku_4x4"]
+    cells = grids.cells_of("pretrained")
+    assert incomplete([(grids, "softmax", cell) for cell in cells], "pretrained") == []
+    (said,) = incomplete([(grids, "softmax", cell) for cell in cells[2:]], "pretrained")
     assert said == ("sudoku_4x4 with softmax: 2 of 33 runs are missing: 0 % repeat 1, 0 % repeat 2.")
-    several = incomplete([(contest, name, cells[0]) for name in ("softmax", "edl_gen")], "pretrained")
+    several = incomplete([(grids, name, cells[0]) for name in ("softmax", "edl_gen")], "pretrained")
     assert len(several) == 2 and all("32 of 33" in one and "and 27 more" in one for one in several)

@@ -82,11 +82,8 @@ def test_runs_are_done_again_in_their_time_and_failed_ones_are_not(
 ) -> None:
     accepted, entry = reported
     words = ["--runs", "2", *sealed.board]
-    edit(
-        entry,
-        RUNS,
-        lambda run: run["environment"].update(time_limit=77.5 if run["job"]["test_percent"] else ""),
-    )
+    longest = {0: "", 100: 77.5}
+    edit(entry, RUNS, lambda run: run["environment"].update(time_limit=longest[run["job"]["test_percent"]]))
     right(call("leaderboard", "rescore", entry.name, "--submissions", accepted, *sealed.board))
     built = ["--submissions", accepted, "--no-pictures", "--out", tmp_path / "site", *sealed.board]
     right(call("leaderboard", "build", *built))
@@ -95,9 +92,7 @@ def test_runs_are_done_again_in_their_time_and_failed_ones_are_not(
         assert "--time-limit 77.5 --out results/" in text, page
     limits = []
     with monkeypatch.context() as patched:
-        patched.setattr(
-            "nsl_bench.leaderboard.rerun._run", lambda bench, *_: limits.append(bench.limits.time)
-        )
+        patched.setattr(rerun, "_run", lambda bench, *_: limits.append(bench.limits.time))
         for given in (60, 90):
             said = right(call("leaderboard", "rerun", entry, *words, "--time-limit", given), 1)
             assert "Not verified: 2 of 2 runs done again failed" in said

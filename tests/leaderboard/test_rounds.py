@@ -10,24 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from nsl_bench.leaderboard.accepted import take
 from nsl_bench.leaderboard.reading import read_manifest
-from nsl_bench.leaderboard.rounds.model import (
-    Taken,
-    folder_of,
-    manifest_digest,
-    read_file,
-    read_round,
-    write_round,
-)
+from nsl_bench.leaderboard.rounds import model
+from nsl_bench.leaderboard.rounds.model import Taken, manifest_digest, read_file, read_round
 from nsl_bench.leaderboard.rounds.reveal import check_receipt
 from nsl_bench.leaderboard.score_report import ScoreReport
 from nsl_bench.leaderboard.scoring import score
-from nsl_bench.leaderboard.submission import MANIFEST, PREDICTIONS, RUNS, digest
-from packed import edit_predictions, pack, unpacked
+from nsl_bench.leaderboard.submission import MANIFEST, RUNS, digest
+from packed import edit_predictions, edit_rows, lines_of, pack, unpacked
 from sealed import Played, call, edit, resign, right, still_open
 
 from nsl_bench.core.errors import UserError
@@ -39,8 +31,7 @@ pytestmark = pytest.mark.skipif(not kernel.landlock_version(), reason="a sealed 
 
 def scores(played: Played, name: str) -> list[dict[str, float]]:
     """Of standard and of shifted examples."""
-    lines = map(json.loads, unpacked(played.accepted / name / "scores.jsonl.zst").splitlines())
-    runs = [line for line in lines if "run" in line]
+    runs = [line for line in lines_of(played.accepted / name / "scores.jsonl.zst") if "run" in line]
     return [line["metrics"] for line in sorted(runs, key=lambda line: line["percent"])]
 
 
@@ -120,7 +111,7 @@ def test_entries_that_were_taken_meanwhile_are_kept(sealed: Played, mine: Path, 
     with pytest.raises(UserError, match="already has an entry One"):
         take(*verdicts[0], tmp_path / "accepted", "predictions", board)
     revealed = replace(read_round("autumn", board), secret=sealed.seed.read_text().strip())
-    write_round(revealed, board)
+    model.write_round(revealed, board)
     with pytest.raises(UserError, match="is already revealed and takes no more entries"):
         take(*verdicts[0], tmp_path / "accepted", "predictions", board)
 
@@ -177,9 +168,8 @@ def test_what_came_after_the_reveal_and_what_was_sealed_otherwise(played: Played
     entries = chained([*values["entries"], late], played)
     changed = tmp_path / "autumn.json"
     changed.write_text(json.dumps({**values, "entries": entries}))
-    assert list(map(str, check_receipt(read_file(changed), file))) == [
-        f"wrong: {file}: the entry 'Late' was added late."
-    ]
+    (said,) = map(str, check_receipt(read_file(changed), file))
+    assert said == f"wrong: {file}: the entry 'Late' was added late."
     receipt = played.folder / "before" / "withheld" / "autumn--by-rule.receipt.json"
     (contest,) = values["contests"]
     (place, *_) = contest["places"]
@@ -211,9 +201,8 @@ def test_folders_without_the_entries(played: Played, tmp_path: Path) -> None:
     assert "ok: By rule" in said and "wrong" not in said
     shutil.copytree(played.accepted / "autumn--by-rule", tmp_path / "autumn--by-code")
     said = right(call(*words, tmp_path), 1)
-    assert (
-        "wrong: By code: accepted before the reveal" in said and "contains another entry, 'By rule'" in said
-    )
+    assert "wrong: By code: accepted before the reveal" in said
+    assert "contains another entry, 'By rule'" in said
 
 
 @pytest.mark.parametrize(
@@ -228,12 +217,7 @@ def test_folders_without_the_entries(played: Played, tmp_path: Path) -> None:
     ],
 )
 def test_forged_words(
-    sealed: Played,
-    mine: Path,
-    tmp_path: Path,
-    file: str,
-    change: Callable[[dict[str, Any]], object],
-    words: str,
+    sealed: Played, mine: Path, tmp_path: Path, file: str, change: Callable[[Any], object], words: str
 ) -> None:
     sent = edit(Path(shutil.copytree(mine, tmp_path / "forged")), file, change)
     said = right(call("score-submission", sent, "--board", still_open(sealed, tmp_path)), 1)
@@ -242,9 +226,7 @@ def test_forged_words(
 
 def test_hypothesis_predictions_are_refused(sealed: Played, mine: Path, tmp_path: Path) -> None:
     sent = Path(shutil.copytree(mine, tmp_path / "sent"))
-    table = pq.read_table(sent / PREDICTIONS)
-    rows = [{**row, "evaluation": name} for row in table.to_pylist() for name in ("framework", "hypothesis")]
-    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), sent / PREDICTIONS)
+    edit_rows(sent, lambda rows: rows.extend([row | {"evaluation": "hypothesis"} for row in rows]))
     resign(sent)
     said = right(call("score-submission", sent, "--board", still_open(sealed, tmp_path)), 1)
     assert "provides no true concepts" in said
@@ -276,7 +258,7 @@ def test_a_seed_that_was_not_committed_to(played: Played, sealed: Played, tmp_pa
     (tmp_path / "seed").write_text("z" * 40)
     done = call("leaderboard", "reveal", "autumn", "--data-seed-file", tmp_path / "seed", *played.board)
     assert "contains another seed than the round autumn committed to" in str(done.exception)
-    found = json.loads((folder_of(played.public / "board.toml") / "autumn.json").read_text())
+    found = json.loads((model.folder_of(played.public / "board.toml") / "autumn.json").read_text())
     (tmp_path / "sealed").mkdir()
     shutil.copy(played.public / "board.toml", tmp_path)
     file = tmp_path / "sealed" / "autumn.json"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from packed import unpacked
+from mutations import contest
+from packed import lines_of
 from sealed import Played, answer, call, enter, right
 
 from nsl_bench.core import registry
@@ -16,29 +16,20 @@ from nsl_bench.sandbox import kernel
 
 pytestmark = pytest.mark.skipif(not kernel.landlock_version(), reason="a sealed round needs Landlock")
 
-CONTEST = f"""\
-[[contest]]
-name = "sums"
-benchmark = "addition:test=12"
-version = "{registry.create("benchmark", "addition").version}"
-source = "sklearn_digits"
-shifts = ["rotate90"]
-percents = [50]
-repeats = 1
-size = "20"
-test_task = "addition:digits=4,test=12"
-"""
+CONTEST = contest(
+    *("sums", "addition:test=12"),
+    version=registry.create("benchmark", "addition").version,
+    percents=[50],
+    repeats=1,
+    size="20",
+    test_task="addition:digits=4,test=12",
+)
 
-LEARNER = '''
+LEARNER = """
 import numpy as np
 
 class Majority:
-    """The most frequent label."""
-
     version = "1"
-
-    def __init__(self, seed=0):
-        self.seed = seed
 
     def fit(self, train):
         self.counts = np.bincount(train.labels, minlength=train.n_labels)
@@ -46,7 +37,7 @@ class Majority:
 
     def predict_proba(self, test):
         return np.tile(self.counts / self.counts.sum(), (len(test), 1))
-'''
+"""
 
 
 @pytest.fixture(scope="module")
@@ -101,8 +92,8 @@ def test_an_outsider_checks_it(played: Played, tmp_path: Path) -> None:
 
 
 def test_scores_are_those_of_longer_sequences(played: Played) -> None:
-    lines = unpacked(played.accepted / "autumn--adds-up" / "scores.jsonl.zst").splitlines()
-    (metrics,) = [line["metrics"] for line in map(json.loads, lines) if "run" in line]
+    lines = lines_of(played.accepted / "autumn--adds-up" / "scores.jsonl.zst")
+    (metrics,) = [line["metrics"] for line in lines if "run" in line]
     assert metrics["sequence_accuracy"] <= metrics["framework_accuracy"]
 
 

@@ -33,7 +33,7 @@ from sealed import TASK, Played, answer, by_rule, call, right, still_open
 from nsl_bench.core import registry
 from nsl_bench.core.declared import read_json
 from nsl_bench.core.errors import UserError
-from nsl_bench.core.types import Part, Predictions
+from nsl_bench.core.types import Part, Predictions, Split
 from nsl_bench.data.splits import make_source, make_split, symbolic_split
 from nsl_bench.learners import task_folders
 from nsl_bench.learners.view import View
@@ -94,15 +94,18 @@ def test_the_order_of_secret_data_tells_nothing() -> None:
         assert abs(labels[:half].mean() - labels[half:].mean()) < 5 * (0.5 / half) ** 0.5
 
 
+def sealed_split(played: Played, shift: str, percent: float) -> Split:
+    """The test set of a place of the round."""
+    secret, cell = played.seed.read_text().strip(), Cell(shift, percent, 1)
+    seed = place_seed(secret, "autumn", "grids", cell)
+    return symbolic_split(registry.create("benchmark", TASK), "test", seed=seed)
+
+
 def test_shares_have_no_examples_in_common(sealed: Played) -> None:
     """Who is shown the same grids standard and rotated could answer for the rotated ones with the others."""
-    task = registry.create("benchmark", TASK)
-    secret = sealed.seed.read_text().strip()
-    grids = []
-    for cell in (Cell("standard", 0.0, 1), Cell("rotate90", 100.0, 1)):
-        split = symbolic_split(task, "test", seed=place_seed(secret, "autumn", "grids", cell))
-        grids.append({row.tobytes() for row in split.concepts})
-    assert len(grids[0] & grids[1]) < 100  # of 1,000, by chance
+    splits = sealed_split(sealed, "standard", 0.0), sealed_split(sealed, "rotate90", 100.0)
+    plain, rotated = ({row.tobytes() for row in split.concepts} for split in splits)
+    assert len(plain & rotated) < 100  # of 1,000, by chance
 
 
 def by_order(folder: Path, n: int) -> list[Labels]:
@@ -135,12 +138,10 @@ def by_bytes(folder: Path, n: int) -> list[Labels]:
 @pytest.mark.parametrize("cheat", [by_order, by_what_is_public, by_bytes])
 def test_cheats_on_what_was_handed_out(cheat: Callable[[Path, int], list[Labels]], sealed: Played) -> None:
     """None answers better than chance, nor worse, which would tell as much."""
-    task, secret = registry.create("benchmark", TASK), sealed.seed.read_text().strip()
     jobs = jobs_in(sealed.package() / "grids")
     assert len(jobs) == 2
     for folder, job in jobs.items():
-        cell = Cell(job.shift, job.percent, 1)
-        labels = symbolic_split(task, "test", seed=place_seed(secret, "autumn", "grids", cell)).labels > 0
+        labels = sealed_split(sealed, job.shift, job.percent).labels > 0
         for guess in cheat(folder, len(labels)):
             assert abs(np.mean(guess == labels) - 0.5) < 5 * (0.25 / len(labels)) ** 0.5
 
@@ -224,9 +225,7 @@ def test_wrong_use_gets_one_sentence(
         ({"schema": 9}, "schema must be 1"),
     ],
 )
-def test_a_damaged_file_of_a_round(
-    sealed: Played, tmp_path: Path, change: dict[str, Any], words: str
-) -> None:
+def test_a_damaged_file_of_a_round(sealed: Played, tmp_path: Path, change: Any, words: str) -> None:
     text = (sealed.package() / "round.json").read_text()
     assert to_json(read_file(sealed.package() / "round.json")) == text
     values = json.loads(text)

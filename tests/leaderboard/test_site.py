@@ -9,27 +9,31 @@ from collections.abc import Iterable
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 from urllib.parse import unquote, urldefrag
 
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 from nsl_bench.leaderboard.board import AREAS, Board, Rank, read_board
 from nsl_bench.leaderboard.contests import BOARD, Contest
 from nsl_bench.leaderboard.score_report import SCORES
-from nsl_bench.leaderboard.site.build import build_site
+from nsl_bench.leaderboard.site.build import _slots, build_site
 from nsl_bench.leaderboard.site.charts import Curve, write_charts
 from nsl_bench.leaderboard.site.pages import learner_page
 from nsl_bench.leaderboard.site.rundata import script, write_test
 from nsl_bench.leaderboard.site.rundata import test_labels as labels_of_test
 from nsl_bench.leaderboard.site.takeaway import bibtex, write_areas, write_tables
 from nsl_bench.leaderboard.submission import MANIFEST, RUNS
-from packed import COMMITTED, pack, unpacked
+from packed import COMMITTED, edit_manifest, edit_runs, lines_of, pack, unpacked
 
 from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
 from nsl_bench.data.splits import symbolic_split
-from nsl_bench.report.curves import Series
+from nsl_bench.report.curves import Series, draw_series
+from nsl_bench.report.style import COLOURS, learner_slots
 from nsl_bench.report.tables import area_under_shift
 from nsl_bench.run.store import Store
 
@@ -37,8 +41,6 @@ EVIL = "<script>alert('x')</script>\"'&"
 
 
 class Links(HTMLParser):
-    """The addresses and ids of a page."""
-
     def __init__(self, text: str) -> None:
         super().__init__()
         self.addresses: list[str] = []
@@ -84,10 +86,8 @@ def test_an_entry_with_missing_runs_has_no_rank(accepted: Path, board_file: Path
 
 
 def of_networks(folder: Path, networks: Iterable[str]) -> None:
-    """Make an accepted submission one of several networks."""
-    lines = unpacked(folder / SCORES).splitlines()
-    runs = [{**json.loads(line), "network": network} for network in networks for line in lines]
-    pack(folder / SCORES, "".join(f"{json.dumps(run)}\n" for run in runs))
+    runs = [line | {"network": network} for network in networks for line in lines_of(folder / SCORES)]
+    edit_runs(folder, lambda lines: lines.__setitem__(slice(None), runs), SCORES)
 
 
 @pytest.mark.parametrize(
@@ -116,10 +116,9 @@ def test_entries_have_a_page_and_a_rank_each(
 
 def test_a_manifest_may_say_more(accepted: Path, board_file: Path, tmp_path: Path) -> None:
     folder = Path(shutil.copytree(accepted, tmp_path / "accepted"))
-    path = folder / "majority" / MANIFEST
-    path.write_text(json.dumps({**json.loads(path.read_text()), "mood": "good"}))
+    edit_manifest(folder / "majority", mood="good")
     assert len(read_board(folder, board_file).entries) == 3
-    path.write_text("[]")
+    (folder / "majority" / MANIFEST).write_text("[]")
     with pytest.raises(UserError, match=r"The submission .*majority cannot be read"):
         read_board(folder, board_file)
 
@@ -176,9 +175,13 @@ def test_what_can_be_taken_away(site: Path) -> None:
     assert "\\toprule" in (site / "data/tables/overview.tex").read_text()
     curves = {path.suffix for path in (site / "data/curves").iterdir()}
     assert curves == {".png", ".svg", ".pdf", ".csv", ".js"}
-    (rows,) = [pd.read_csv(path) for path in site.glob("data/curves/grids-rotate90-framework_accuracy.csv")]
+    rows = pd.read_csv(site / "data/curves/grids-rotate90-framework_accuracy.csv")
     assert list(rows) == ["line", "style", "published", "percent", "mean", "std_err"]
     assert {"majority", "random_forest"} <= set(rows["line"]) and rows["mean"].between(0, 1).all()
+    published = rows.groupby("line")["published"].first()
+    assert published["ffnsl in the paper"] == 1 and "random_forest in the paper" not in published
+    page = (site / "benchmark" / "grids.html").read_text()
+    assert "FFNSL: Feed-Forward Neural-Symbolic Learner" in page
     assert "@misc{nslbench-ffnsl," in (site / "data/nsl-bench.bib").read_text()
 
 
@@ -189,17 +192,14 @@ def test_the_site_without_its_data_is_small(site: Path) -> None:
 
 def test_long_rules_are_cut_on_a_learners_page(accepted: Path, board_file: Path, tmp_path: Path) -> None:
     folder = tmp_path / "accepted"
-    path = Path(shutil.copytree(accepted / "random_forest", folder / "forest")) / RUNS
-    runs = [json.loads(line) for line in unpacked(path).splitlines()]
-    for run in runs:
-        run["hypothesis"]["rules"] = [f"valid if {'x <= 0.5 and ' * 4000}y > 1", "invalid"]
-    pack(path, "".join(f"{json.dumps(run)}\n" for run in runs))
+    forest = Path(shutil.copytree(accepted / "random_forest", folder / "forest"))
+    long = [f"valid if {'x <= 0.5 and ' * 4000}y > 1", "invalid"]
+    edit_runs(forest, lambda runs: [run["hypothesis"].update(rules=long) for run in runs])
     build_site(read_board(folder, board_file), tmp_path / "site", pictures=False)
     page = (tmp_path / "site/learner/forest.html").read_text()
     assert "… 52,014 characters in total" in page and "… and 1 more" in page and len(page) < 10_000
-    assert "x <= 0.5 and " * 4000 in (tmp_path / "site/data/runs/forest/grids.js").read_text().replace(
-        "\\u003c", "<"
-    )
+    told = (tmp_path / "site/data/runs/forest/grids.js").read_text()
+    assert "x <= 0.5 and " * 4000 in told.replace("\\u003c", "<")
 
 
 def test_the_committed_board_shows_little_of_its_trees() -> None:
@@ -211,14 +211,6 @@ def test_the_committed_board_shows_little_of_its_trees() -> None:
         shown = learner_page(board, entry, contest, records).hypotheses
         rules = [d["rules"] for _, columns in shown for h in columns for d in h.distinct]
         assert sum(len(rule) for learned in rules for rule in learned) <= 200 * len(rules)
-
-
-def test_the_papers_curves_are_dashed(site: Path) -> None:
-    page = (site / "benchmark" / "grids.html").read_text()
-    lines = pd.read_csv(site / "data/curves/grids-rotate90-framework_accuracy.csv").groupby("line")
-    published = lines["published"].first()
-    assert published["ffnsl in the paper"] == 1 and "random_forest in the paper" not in published
-    assert "FFNSL: Feed-Forward Neural-Symbolic Learner" in page
 
 
 def test_html_is_escaped_everywhere(accepted: Path, board_file: Path, tmp_path: Path) -> None:
@@ -241,6 +233,7 @@ def test_html_is_escaped_everywhere(accepted: Path, board_file: Path, tmp_path: 
             assert "<script>alert" not in path.read_text(), path
     assert "&lt;script&gt;" in (site / "index.html").read_text()
     assert "\\u003cscript>alert" in (site / "data/runs/ffnsl/grids.js").read_text()
+    assert "</script" not in script("runs", ["</script><script>"])
     assert "&lt;script&gt;" in (site / "learner/ffnsl.html").read_text()
 
 
@@ -266,10 +259,6 @@ def test_no_value_is_too_large_for_a_curve(tmp_path: Path, value: float) -> None
     curve.draw()
     write_charts("page", [curve], tmp_path)
     assert pd.read_csv(tmp_path / "curve.csv")["mean"].tolist() == [value]
-
-
-def test_data_cannot_end_its_script() -> None:
-    assert "</script" not in script("runs", ["</script><script>"])
 
 
 def test_a_folder_that_is_no_site_is_left_alone(board: Board, tmp_path: Path) -> None:
@@ -320,13 +309,9 @@ def test_a_rebuild_that_fails_leaves_the_old_site(
 
 
 def test_strangers_words_are_text_in_what_is_taken_away(board: Board, tmp_path: Path) -> None:
+    about = {"authors": "a^b~c_d", "url": "https://x.org/~me_%7B"}
     entries = [
-        replace(
-            entry,
-            title="=1+1",
-            network=f"<b>|`x`{k}",
-            manifest=replace(entry.manifest, authors="a^b~c_d", url="https://x.org/~me_%7B"),
-        )
+        replace(entry, title="=1+1", network=f"<b>|`x`{k}", manifest=replace(entry.manifest, **about))
         for k, entry in enumerate(board.entries)
     ]
     sly = replace(board, entries=tuple(entries))
@@ -368,9 +353,53 @@ def test_runs_are_shown_with_their_own_test_sets(tmp_path: Path) -> None:
     value = json.loads(text[text.index("(") + 1 : text.rindex(")")])
     for number in (1, 2):
         labels, names = labels_of_test(contest.task, 0, number)
-        assert value["sets"][str(number)]["labels"] == "".join(map(str, labels)) and value["names"] == list(
-            names
-        )
-        other = symbolic_split(task, "test", "small", number).labels
-        assert np.array_equal(labels, other)
+        assert value["sets"][str(number)]["labels"] == "".join(map(str, labels))
+        assert value["names"] == list(names)
+        assert np.array_equal(labels, symbolic_split(task, "test", "small", number).labels)
     assert value["sets"]["1"] != value["sets"]["2"]
+
+
+# Lines of curves.
+
+LINE = ((0.0, 0.5, 0.0), (50.0, 0.5, 0.0), (100.0, 0.5, 0.0))
+
+
+def entry(slug: str, learner: str, network: str = "softmax", track: str = "pretrained") -> Any:
+    """As much of an entry as its style needs."""
+    return SimpleNamespace(slug=slug, manifest=SimpleNamespace(learner=learner), network=network, track=track)
+
+
+def test_an_entry_has_the_colour_that_its_learner_has_in_reports() -> None:
+    entries = [
+        entry("forest", "random_forest"),
+        entry("theirs", "theirs.py:Learner"),
+        entry("ffnsl", "ffnsl:time_limit=600"),
+        entry("ffnsl-edl", "ffnsl:time_limit=600", "edl_gen"),
+        entry("truth", "fcn", "", "symbolic"),
+    ]
+    slots = _slots(SimpleNamespace(entries=entries))  # type: ignore[arg-type]
+    reports = learner_slots(["random_forest", "theirs.py:Learner", "ffnsl"])
+    assert slots["forest"] == reports["random_forest"] and slots["theirs"] == reports["theirs.py:Learner"]
+    assert {slots["ffnsl"], slots["ffnsl-edl"]} == {reports["ffnsl"], reports["ffnsl"] + len(COLOURS)}
+    assert "truth" not in slots
+
+
+def test_lines_on_top_of_each_other_are_wider_below() -> None:
+    series = [Series("a in the paper", LINE, 0, True), *(Series(str(k), LINE, k) for k in (0, 1, 9))]
+    lines = draw_series(Figure().add_subplot(), series, unit=True, logarithmic=False)
+    widths = [line.get_linewidth() for line in lines]
+    assert widths[1] > widths[2] > widths[3] == widths[0], "published lines hide none"
+    assert lines[0].get_linestyle() == "--" != lines[1].get_linestyle()
+    assert lines[0].get_markerfacecolor() == "white" and lines[0].axes.lines[-1] is lines[0]
+
+
+def test_the_legend_of_a_picture_hides_no_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Figure] = []
+    save = Figure.savefig
+    monkeypatch.setattr(Figure, "savefig", lambda one, *a, **k: seen.append(one) or save(one, *a, **k))
+    series = [Series(f"a learner with a long title {k} " * 4, LINE, k) for k in range(9)]
+    Curve("noir", "framework_accuracy", "sudoku", series, tmp_path / "curve").draw()
+    (figure,) = set(seen)
+    legend, axis = figure.legends[0].get_window_extent(), figure.axes[0].get_window_extent()
+    assert legend.y0 >= figure.bbox.y0 and legend.x1 <= figure.bbox.x1
+    assert legend.y1 < axis.y0 - 20, "the axis's own label stands between them"

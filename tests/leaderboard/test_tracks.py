@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import get_args
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from nsl_bench.leaderboard.board import Board, read_board
 from nsl_bench.leaderboard.contests import Contest
 from nsl_bench.leaderboard.score_report import SCORES, comment, write_scores
-from nsl_bench.leaderboard.scoring import score
 from nsl_bench.leaderboard.site.build import build_site
 from nsl_bench.leaderboard.site.pages import rows_of
-from nsl_bench.leaderboard.submission import PREDICTIONS, write_submission
+from nsl_bench.leaderboard.submission import write_submission
+from packed import Scored, edit_rows
+from sealed import resign
 
 from nsl_bench.core.tracks import Track
 from nsl_bench.run.bench import Bench
@@ -27,31 +25,25 @@ from nsl_bench.run.sweep import sweep
 LEARNERS = """
 import numpy as np
 
-
-class Joint:
+class label_only:
     track = "label_only"
 
     def fit(self, train):
         self.share = np.bincount(train.labels, minlength=train.n_labels) / len(train)
-        return self
 
     def predict_proba(self, test):
         return np.tile(self.share, (len(test), 1))
 
-
-class Plain(Joint):
+class end_to_end(label_only):
     track = "end_to_end"
 
-
-class Few(Joint):
+class few_labels(label_only):
     track = "few_labels"
 
-
-class Bottleneck(Joint):
+class concept_labels(label_only):
     track = "concept_labels"
 
-
-class Told(Joint):
+class known_rules(label_only):
     track = "known_rules"
 
     def predict_concepts(self, test):
@@ -59,19 +51,12 @@ class Told(Joint):
         seen[..., 0] = 1.0
         return seen
 """
-NEW: dict[Track, str] = {
-    "label_only": "Joint",
-    "end_to_end": "Plain",
-    "few_labels": "Few",
-    "concept_labels": "Bottleneck",
-    "known_rules": "Told",
-}
+TRACKS: tuple[Track, ...] = ("label_only", "end_to_end", "few_labels", "concept_labels", "known_rules")
 FRAMEWORK_ALONE: tuple[Track, ...] = ("label_only", "end_to_end", "known_rules")
 
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Store:
-    """Results of those whose submissions are made here."""
     return Store(tmp_path_factory.mktemp("tracks") / "store")
 
 
@@ -80,37 +65,35 @@ def submissions(store: Store, contests: tuple[Contest, ...]) -> dict[Track, Path
     """Submissions of the tracks whose train images have no concepts."""
     folder = store.folder.parent
     (folder / "learners.py").write_text(LEARNERS)
-    specs = {track: f"{folder / 'learners.py'}:{name}" for track, name in NEW.items()}
+    specs = {track: f"{folder / 'learners.py'}:{track}" for track in TRACKS}
     jobs = plan("sudoku_4x4", list(specs.values()), shifts=["rotate90"], percents=[0, 100], repeats=[1, 2])
     assert sweep(jobs, store, Bench()).failed == 0
     for track, spec in specs.items():
-        about = {"name": NEW[track], "licence": "MIT", "learner": spec}
-        write_submission(store, folder / track, contests, **about)  # type: ignore[arg-type]
+        write_submission(store, folder / track, contests, name=track, licence="MIT", learner=spec)
     return {track: folder / track for track in specs}
 
 
 @pytest.fixture(scope="module")
 def everything(
     submissions: dict[Track, Path],
-    contests: tuple[Contest, ...],
+    scored: Scored,
     accepted: Path,
     board_file: Path,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Board:
-    """A board with entries in all tracks."""
     folder = tmp_path_factory.mktemp("all") / "submissions"
     shutil.copytree(accepted, folder)
     for track, submission in submissions.items():
         shutil.copytree(submission, folder / track)
-        write_scores(score(submission, contests), folder / track / SCORES)
+        write_scores(scored(submission), folder / track / SCORES)
     return read_board(folder, board_file)
 
 
 @pytest.mark.parametrize("track", FRAMEWORK_ALONE)
 def test_without_concept_labels_there_is_framework_evaluation_alone(
-    submissions: dict[Track, Path], contests: tuple[Contest, ...], track: Track
+    submissions: dict[Track, Path], scored: Scored, track: Track
 ) -> None:
-    report = score(submissions[track], contests)
+    report = scored(submissions[track])
     assert report.accepted and len(report.runs) == 4, report.problems
     for run in report.runs:
         assert run.network == "" and "hypothesis_accuracy" not in run.metrics
@@ -118,10 +101,8 @@ def test_without_concept_labels_there_is_framework_evaluation_alone(
         assert "brier_score" in run.metrics
 
 
-def test_concepts_are_counted_again(
-    submissions: dict[Track, Path], store: Store, contests: tuple[Contest, ...]
-) -> None:
-    report = score(submissions["known_rules"], contests)
+def test_concepts_are_counted_again(submissions: dict[Track, Path], store: Store, scored: Scored) -> None:
+    report = scored(submissions["known_rules"])
     records = store.latest()
     assert report.accepted and len(report.runs) == 4
     for run in report.runs:
@@ -131,9 +112,7 @@ def test_concepts_are_counted_again(
             assert run.metrics[name] == pytest.approx(mine[name])
         assert run.metrics["concept_collapse"] == pytest.approx(0.75)
     assert "accuracy of the learner's concepts" in comment(report)
-    assert all(
-        "concept_collapse" not in run.metrics for run in score(submissions["few_labels"], contests).runs
-    )
+    assert all("concept_collapse" not in run.metrics for run in scored(submissions["few_labels"]).runs)
 
 
 @pytest.mark.parametrize(
@@ -147,34 +126,18 @@ def test_concepts_are_counted_again(
     ],
 )
 def test_broken_concepts(
-    submissions: dict[Track, Path],
-    contests: tuple[Contest, ...],
-    tmp_path: Path,
-    resign: Callable[[Path], None],
-    change: dict[str, object],
-    words: str,
+    submissions: dict[Track, Path], scored: Scored, tmp_path: Path, change: dict[str, object], words: str
 ) -> None:
     folder = Path(shutil.copytree(submissions["known_rules"], tmp_path / "sent"))
-    table = pq.read_table(folder / PREDICTIONS)
-    rows = table.to_pylist()
-    at = next(k for k, row in enumerate(rows) if row["evaluation"] == "concepts")
-    rows[at] |= change
-    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), folder / PREDICTIONS)
-    resign(folder)
-    (problem,) = score(folder, contests).problems
+    edit_rows(folder, lambda rows: next(r for r in rows if r["evaluation"] == "concepts").update(change))
+    (problem,) = scored(resign(folder)).problems
     assert words in problem
 
 
-def test_without_images_there_are_no_concepts(
-    good: dict[str, Path], contests: tuple[Contest, ...], tmp_path: Path, resign: Callable[[Path], None]
-) -> None:
-    folder = Path(shutil.copytree(good["ffnsl"], tmp_path / "sent"))
-    table = pq.read_table(folder / PREDICTIONS)
-    rows = table.to_pylist()
-    more = {"run": rows[0]["run"], "evaluation": "concepts", "predicted": [0] * 16_000, "probabilities": None}
-    pq.write_table(pa.Table.from_pylist([*rows, more], schema=table.schema), folder / PREDICTIONS)
-    resign(folder)
-    (problem,) = score(folder, contests).problems
+def test_without_images_there_are_no_concepts(rules: Path, scored: Scored) -> None:
+    more = {"evaluation": "concepts", "predicted": [0] * 16_000, "probabilities": None}
+    edit_rows(rules, lambda rows: rows.append(rows[0] | more))
+    (problem,) = scored(resign(rules)).problems
     assert "no images are shown in the track symbolic; leave them out" in problem
 
 

@@ -1,15 +1,31 @@
-"""The registry of metrics: what is computed from which answers, and what another package adds."""
+"""Metrics are what the protocol says: of predictions, of their uncertainty, and their registry."""
 
 from __future__ import annotations
 
+import itertools
+import math
+import re
 from importlib.metadata import EntryPoint
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.metrics import f1_score, roc_auc_score, roc_curve
 
 from nsl_bench.core import metrics
 from nsl_bench.core.errors import UserError
-from nsl_bench.core.metrics import METRICS, Answers, Metric, compute
+from nsl_bench.core.metrics import METRICS, Answers, Metric, compute, predictions
+from nsl_bench.core.metrics.predictions import (
+    accuracy,
+    aurc,
+    brier_score,
+    detection_auroc,
+    f1_scores,
+    fpr_at_95,
+    least_confidence,
+    macro_f1,
+)
 
 LABELS = np.array([0, 1, 1, 0])
 PREDICTED = np.array([0, 1, 0, -1])
@@ -51,16 +67,11 @@ def test_of_the_first_evaluation_only_accuracy_counts() -> None:
 
 
 def test_a_metric_may_be_made_of_others() -> None:
-    own = {
-        **METRICS,
-        "per_atom": Metric(
-            "per_atom",
-            "accuracy an atom",
-            True,
-            needs=("record",),
-            compute=lambda a: a.record["framework_accuracy"] / a.record.get("atoms", float("nan")),
-        ),
-    }
+    def per_atom(a: Answers) -> float:
+        return a.record["framework_accuracy"] / a.record.get("atoms", float("nan"))
+
+    made = Metric("per_atom", "accuracy an atom", True, needs=("record",), compute=per_atom)
+    own = {**METRICS, "per_atom": made}
     assert compute(own, answers(record={"atoms": 4.0}))["per_atom"] == 0.125
     assert "per_atom" not in compute(own, answers(record={"rules": 4.0}))  # no finite number
 
@@ -114,3 +125,128 @@ def test_other_packages_add_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_is_no_metric_is_named(monkeypatch: pytest.MonkeyPatch, name: str, words: str) -> None:
     with pytest.raises(UserError, match=words):
         len(added(monkeypatch, name))
+
+
+# Of predictions.
+
+
+def test_accuracy_counts_undecided_and_ambiguous_as_wrong() -> None:
+    assert accuracy(np.array([0, 1, -1, -2]), np.array([0, 0, 0, 0])) == 0.25
+
+
+def test_brier_score_is_not_divided_by_the_number_of_labels() -> None:
+    for one, score in (([1.0, 0.0], 0), ([0.0, 1.0], 2), ([0.0, 0.0], 1), ([0.7, 0.3], 0.18)):
+        assert brier_score(np.array([one]), np.array([0])) == pytest.approx(score)
+    assert brier_score(np.array([[0.7, 0.3]] * 2), np.array([0, 1])) == pytest.approx((0.18 + 0.98) / 2)
+
+
+def test_probabilistic_accuracy() -> None:
+    assert predictions.probabilistic_accuracy(
+        np.array([[0.7, 0.3], [0.4, 0.6]]), np.array([0, 0])
+    ) == pytest.approx(0.55)
+
+
+def test_calibration_error() -> None:
+    sure = np.tile([0.9, 0.1], (10, 1))
+    assert predictions.calibration_error(sure, np.array([0] * 9 + [1])) == pytest.approx(0.0)
+    assert predictions.calibration_error(sure, np.array([0] * 4 + [1] * 6)) == pytest.approx(0.5)
+
+
+def test_metrics_of_probabilities() -> None:
+    labels = np.array([0, 1, 1])
+    given = np.array([[0.75, 0.25], [0.0, 0.5], [0.0, 0.0]])
+    assert predictions.invalid_mass(given) == pytest.approx(0.5)
+    assert predictions.log_loss(given, labels) == pytest.approx(-np.log([0.75, 0.5, 1e-15]).mean())
+    assert predictions.most_probable(given).tolist() == [0, 1, -1]
+    assert predictions.most_probable(np.array([[0.5, 0.5]])).tolist() == [0]
+    count, confidence, right = predictions.reliability(given, labels, bins=4)
+    assert count.tolist() == [1, 1, 1, 0] and right.tolist() == [0, 1, 1, 0]
+    assert confidence.tolist() == [0, 0.5, 0.75, 0]
+    assert predictions.calibration_error(given, labels, bins=4) == pytest.approx((0 + 0.5 + 0.25) / 3)
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ([[0.5, 0.5], [np.nan, 1.0]], "NaN or infinity for 1 of 2 examples, first for example 1: [nan, 1.0]"),
+        ([[np.inf, -np.inf]], "NaN or infinity for 1 of 1 examples, first for example 0: [inf, -inf]"),
+        ([[0.9, 0.9]] * 2, "invalid probabilities for 2 of 2 examples, first for example 0: [0.9, 0.9]"),
+        ([[1.5, -0.5]], "invalid probabilities for 1 of 1 examples, first for example 0: [1.5, -0.5]"),
+        ([[[1, 0]] * 2, [[1, 0], [0.5, 0.6]]], "probabilities for 1 of 2 examples, first for example 1"),
+    ],
+)
+def test_what_is_no_probability_is_said(values: list[object], told: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(told) + "$"):
+        predictions.checked_probabilities(np.array(values))
+
+
+def test_probabilities_may_be_off_by_rounding() -> None:
+    given = np.array([[1 + 1e-7, -1e-7], [0.2, 0.3]], np.float32)
+    checked = predictions.checked_probabilities(given)
+    assert checked.dtype == np.float32 and checked.min() == 0 and checked.max() == 1
+    assert predictions.checked_probabilities(np.empty((0, 3))).shape == (0, 3)
+    assert predictions.checked_probabilities(np.empty((0, 2, 3))).shape == (0, 2, 3)
+
+
+# Of uncertainty: against brute force over all orders of ties, and against sklearn.
+
+pairs = st.lists(st.tuples(st.integers(0, 3), st.booleans()), min_size=1, max_size=6)
+many = st.lists(st.tuples(st.integers(0, 9), st.booleans()), min_size=2, max_size=60)
+
+
+def risk(uncertainty: np.ndarray, correct: np.ndarray) -> float:
+    """The mean over all orders by uncertainty of the mean error rate over coverages."""
+    n = len(correct)
+    orders = [
+        order
+        for order in itertools.permutations(range(n))
+        if all(uncertainty[a] <= uncertainty[b] for a, b in itertools.pairwise(order))
+    ]
+    areas = [np.mean([np.mean(~correct[list(order[:k])]) for k in range(1, n + 1)]) for order in orders]
+    return float(np.mean(areas))
+
+
+@given(pairs)
+def test_selective_risk_is_the_mean_over_all_orders(examples: list[tuple[int, bool]]) -> None:
+    uncertainty, correct = (np.array(column) for column in zip(*examples, strict=True))
+    assert aurc(uncertainty, correct) == pytest.approx(risk(uncertainty, correct))
+
+
+@given(many)
+def test_detection_is_that_of_sklearn(examples: list[tuple[int, bool]]) -> None:
+    uncertainty, shifted = (np.array(column) for column in zip(*examples, strict=True))
+    if shifted.all() or not shifted.any():
+        assert math.isnan(detection_auroc(uncertainty, shifted))
+        assert math.isnan(fpr_at_95(uncertainty, shifted))
+        return
+    assert detection_auroc(uncertainty, shifted) == pytest.approx(roc_auc_score(shifted, uncertainty))
+    false, true, _ = roc_curve(shifted, uncertainty, drop_intermediate=False)
+    assert fpr_at_95(uncertainty, shifted) == pytest.approx(false[np.argmax(true >= 0.95 - 1e-12)])
+
+
+def test_ends() -> None:
+    # Nineteen of twenty are 95 %.
+    assert fpr_at_95(np.array([*range(1, 21), 1.5]), np.array([True] * 20 + [False])) == 0
+    right = np.array([True, True, False])
+    assert aurc([0, 1, 2], right) == pytest.approx(1 / 9) and aurc([2, 1, 0], right) == pytest.approx(11 / 18)
+    assert aurc([0, 0, 0], right) == pytest.approx(1 / 3) and aurc([5.0], [True]) == 0
+    assert math.isnan(aurc([], []))
+    assert detection_auroc([0, 1], [False, True]) == 1 and fpr_at_95([0, 1], [True, False]) == 1
+    assert least_confidence([[0.25, 0.5], [0.9, 0.1]]).tolist() == pytest.approx([0.5, 0.1])
+
+
+@pytest.mark.parametrize("metric", [aurc, detection_auroc, fpr_at_95])
+def test_what_has_no_order(metric: object) -> None:
+    with pytest.raises(ValueError, match="NaN"):
+        metric([0.1, math.nan], [True, False])  # type: ignore[operator]
+    with pytest.raises(ValueError, match="must match"):
+        metric([0.1], [True, False])  # type: ignore[operator]
+
+
+@given(st.lists(st.tuples(st.integers(-2, 3), st.integers(0, 3)), min_size=1, max_size=30))
+def test_f1_is_that_of_sklearn(examples: list[tuple[int, int]]) -> None:
+    predicted, labels = (np.array(column) for column in zip(*examples, strict=True))
+    found = f1_scores(predicted, labels, 4)
+    known = f1_score(labels, predicted, labels=range(4), average=None, zero_division=np.nan)
+    assert found == pytest.approx(known, nan_ok=True)
+    assert macro_f1(predicted, labels, 4) == pytest.approx(np.nanmean(known))

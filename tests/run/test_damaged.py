@@ -11,8 +11,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from click.testing import CliRunner
-from damage import damaged
 from guarded_calls import aborts
+from mutations import damaged
 
 from nsl_bench.cli import main
 from nsl_bench.core.errors import UserError
@@ -29,16 +29,10 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="the child process ne
 
 def predictions(n: int = 40) -> pd.DataFrame:
     sure = [0.5 + k / (2 * n) for k in range(n)]
-    return pd.DataFrame(
-        {
-            "evaluation": ["hypothesis"] * (n // 2) + ["framework"] * (n - n // 2),
-            "example": [f"test-{k}" for k in range(n)],
-            "predicted": ["valid", "undecided"] * (n // 2),
-            "label": ["valid", "invalid"] * (n // 2),
-            "p_valid": sure,
-            "p_invalid": [1 - p for p in sure],
-        }
-    )
+    frame = pd.DataFrame({"evaluation": ["hypothesis"] * (n // 2) + ["framework"] * (n - n // 2)})
+    frame = frame.assign(example=[f"test-{k}" for k in range(n)], predicted=["valid", "undecided"] * (n // 2))
+    frame = frame.assign(label=["valid", "invalid"] * (n // 2))
+    return frame.assign(p_valid=sure, p_invalid=[1 - p for p in sure])
 
 
 @pytest.fixture
@@ -100,9 +94,8 @@ def test_a_file_that_ends_its_reader_costs_only_itself(
 def test_the_report_says_whose_predictions_are_damaged(store: Store) -> None:
     done = CliRunner().invoke(main, ["report", str(store.folder)], standalone_mode=False)
     assert done.exception is None and "sudoku" in done.stdout
-    assert (
-        "is left out of reliability diagrams: Reading" in done.stderr and "crashed (SIGABRT)" in done.stderr
-    )
+    assert "is left out of reliability diagrams: Reading" in done.stderr
+    assert "crashed (SIGABRT)" in done.stderr
 
 
 @pytest.mark.slow
