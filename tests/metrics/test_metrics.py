@@ -16,16 +16,7 @@ from sklearn.metrics import f1_score, roc_auc_score, roc_curve
 from nsl_bench.core import metrics
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.metrics import METRICS, Answers, Metric, compute, predictions
-from nsl_bench.core.metrics.predictions import (
-    accuracy,
-    aurc,
-    brier_score,
-    detection_auroc,
-    f1_scores,
-    fpr_at_95,
-    least_confidence,
-    macro_f1,
-)
+from nsl_bench.core.metrics.predictions import aurc, detection_auroc, fpr_at_95, least_confidence, macro_f1
 
 LABELS = np.array([0, 1, 1, 0])
 PREDICTED = np.array([0, 1, 0, -1])
@@ -131,13 +122,15 @@ def test_what_is_no_metric_is_named(monkeypatch: pytest.MonkeyPatch, name: str, 
 
 
 def test_accuracy_counts_undecided_and_ambiguous_as_wrong() -> None:
-    assert accuracy(np.array([0, 1, -1, -2]), np.array([0, 0, 0, 0])) == 0.25
+    assert predictions.accuracy(np.array([0, 1, -1, -2]), np.array([0, 0, 0, 0])) == 0.25
 
 
 def test_brier_score_is_not_divided_by_the_number_of_labels() -> None:
     for one, score in (([1.0, 0.0], 0), ([0.0, 1.0], 2), ([0.0, 0.0], 1), ([0.7, 0.3], 0.18)):
-        assert brier_score(np.array([one]), np.array([0])) == pytest.approx(score)
-    assert brier_score(np.array([[0.7, 0.3]] * 2), np.array([0, 1])) == pytest.approx((0.18 + 0.98) / 2)
+        assert predictions.brier_score(np.array([one]), np.array([0])) == pytest.approx(score)
+    assert predictions.brier_score(np.array([[0.7, 0.3]] * 2), np.array([0, 1])) == pytest.approx(
+        (0.18 + 0.98) / 2
+    )
 
 
 def test_probabilistic_accuracy() -> None:
@@ -246,7 +239,7 @@ def test_what_has_no_order(metric: object) -> None:
 @given(st.lists(st.tuples(st.integers(-2, 3), st.integers(0, 3)), min_size=1, max_size=30))
 def test_f1_is_that_of_sklearn(examples: list[tuple[int, int]]) -> None:
     predicted, labels = (np.array(column) for column in zip(*examples, strict=True))
-    found = f1_scores(predicted, labels, 4)
+    found = predictions.f1_scores(predicted, labels, 4)
     known = f1_score(labels, predicted, labels=range(4), average=None, zero_division=np.nan)
     assert found == pytest.approx(known, nan_ok=True)
     assert macro_f1(predicted, labels, 4) == pytest.approx(np.nanmean(known))

@@ -11,15 +11,12 @@ from types import ModuleType
 import pytest
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+Script = Callable[[str], ModuleType]
 
 
 @pytest.fixture(scope="session")
-def script() -> Iterator[Callable[[str], ModuleType]]:
-    """Imports a script by its name.
-
-    A folder of tests may have the name of a script, and pytest makes a module of it: scripts are imported
-    from their file, as `benchmarks.NAME`.
-    """
+def script() -> Iterator[Script]:
+    """Imports a script from its file, as `benchmarks.NAME`: pytest makes modules of folders named like it."""
 
     def load(name: str) -> ModuleType:
         full = f"benchmarks.{name}"

@@ -24,21 +24,13 @@ def store(tmp_path: Path) -> Store:
     rng = np.random.default_rng(0)
     for percent in (0.0, 50.0, 100.0):
         for repeat in (1, 2):
-            job = Job(
-                *("b", "1", "s", "f", *(("noir" if percent else "standard", percent) * 2), "small", repeat),
-                *("ffnsl", "pretrained", "softmax"),
-            )
+            shifts = ("noir" if percent else "standard", percent) * 2
+            job = Job("b", "1", "s", "f", *shifts, "small", repeat, "ffnsl", "pretrained", "softmax")
             rules = ("win(X) :- suit(X,h).", *(("p(X) :- rank_higher(X,Y), suit(Y,Y).",) * (repeat == 1)))
             errors = dict.fromkeys(analysis.ERRORS, percent / 1000)
-            kept.add(
-                Record(
-                    job,
-                    "ok",
-                    {"framework_accuracy": 1 - percent / 250, **errors, "error_inference": 0.01},
-                    Hypothesis(rules, 3),
-                    perception={"train": {"concepts": {"10h": 3, "as": 1}, "confidence": [0] * 10}},
-                )
-            )
+            numbers = {"framework_accuracy": 1 - percent / 250, **errors, "error_inference": 0.01}
+            seen = {"train": {"concepts": {"10h": 3, "as": 1}, "confidence": [0] * 10}}
+            kept.add(Record(job, "ok", numbers, Hypothesis(rules, 3), perception=seen))
             probabilities = rng.dirichlet([1, 1], 50)
             frame = pd.DataFrame({"evaluation": "framework", "label": rng.choice(["x", "y"], 50)})
             frame = frame.assign(example=[f"test-{i}" for i in range(50)], predicted="x")
@@ -76,12 +68,8 @@ def test_shares(store: Store, tmp_path: Path) -> None:
         *analysis.draw_perceived(frequent, tmp_path / "curves"),
         *draw_reliability(Results(store.folder), tmp_path / "curves"),
     ]
-    assert [p.name for p in drawn] == [
-        "errors-b-small.png",
-        "rules-b-small.png",
-        "perceived-b-small.png",
-        "reliability-b-small-noir.png",
-    ]
+    names = ["errors-b-small", "rules-b-small", "perceived-b-small", "reliability-b-small-noir"]
+    assert [path.name for path in drawn] == [f"{name}.png" for name in names]
     assert all(p.stat().st_size > 5000 for p in drawn)
 
 
@@ -89,13 +77,8 @@ def test_old_records_say_nothing(tmp_path: Path) -> None:
     kept = Store(tmp_path / "old")
     with pytest.raises(UserError, match="no runs"):
         analysis.rule_shares(Results(kept.folder), ["suit"])
-    kept.add(
-        Record(
-            Job("b", "1", "s", "f", "standard", 0.0, "standard", 0.0, "small", 1, "x", "pretrained", "n"),
-            "ok",
-            {"atoms": 1.0},
-        )
-    )
+    job = Job("b", "1", "s", "f", *("standard", 0.0) * 2, "small", 1, "x", "pretrained", "n")
+    kept.add(Record(job, "ok", {"atoms": 1.0}))
     with pytest.raises(UserError, match="causes of errors"):
         analysis.error_shares(Results(kept.folder))
     with pytest.raises(UserError, match="no network predictions"):

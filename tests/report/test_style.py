@@ -40,9 +40,8 @@ def test_a_learner_of_the_package_has_its_colour_among_any_others() -> None:
 def test_another_learner_keeps_its_colour_and_its_time_limit_does_not_count() -> None:
     alone = learner_slots(["mine.py:Mine"])["mine.py:Mine"]
     assert alone == learner_slots(["ffnsl", "fcn", "mine.py:Mine"])["mine.py:Mine"] or alone in (0, 2)
-    assert learner_slots(["ffnsl:time_limit=600"]) == {
-        "ffnsl:time_limit=600": learner_slots(["ffnsl"])["ffnsl"]
-    }
+    limited = "ffnsl:time_limit=600"
+    assert learner_slots([limited]) == {limited: learner_slots(["ffnsl"])["ffnsl"]}
     assert learner_slots(["b", "a"]) == learner_slots(["a", "b"])
 
 

@@ -57,14 +57,7 @@ def runs(store: Store) -> pd.DataFrame:
     return store.frame()
 
 
-SLY = {
-    "=1+1": "'=1+1",
-    "@SUM(A1)": "'@SUM(A1)",
-    "\t-2": "'\t-2",
-    "-cmd": "'-cmd",
-    " =2": "' =2",
-    "\uff1d3": "'\uff1d3",
-}
+SLY = {name: f"'{name}" for name in ("=1+1", "@SUM(A1)", "\t-2", "-cmd", " =2", "\uff1d3")}
 NAMES = ["my_learner", "a|b`c*", "<img src=x>", r"\input{/etc/passwd}", "50 % & $x$ #1", "-2.5", *SLY]
 
 
@@ -123,16 +116,13 @@ def test_intervals_name_what_varied(tmp_path: Path) -> None:
 
 
 def test_curves_of_train_and_test_shift(store: Store) -> None:
-    for pair in shift_pairs(
-        Grid("follow_suit", (), ("noir",), train_percents=(0, 50), test_percents=(0, 50, 100))
-    ):
+    shares = {"train_percents": (0, 50), "test_percents": (0, 50, 100)}
+    for pair in shift_pairs(Grid("follow_suit", (), ("noir",), **shares)):
         store.add(Record(job("grid", pair, 1), "ok", {"framework_accuracy": 0.5}))
     table = summarise(store.frame(), ["framework_accuracy"])
     grid = table[table["learner"] == "grid"].groupby("shift")["percent"].agg(list).to_dict()
-    assert grid["test: noir"] == [0, 50, 100]
-    assert grid["train: noir"] == [0, 50]
-    assert grid["noir"] == [0, 50]
-    assert grid["noir 50 % -> noir"] == [0, 50, 100]
+    assert grid["train: noir"] == grid["noir"] == [0, 50]
+    assert grid["test: noir"] == grid["noir 50 % -> noir"] == [0, 50, 100]
 
 
 def test_runs_of_several_versions_are_not_averaged(store: Store) -> None:
@@ -154,9 +144,8 @@ def test_folders_and_seeds_of_networks_do_not_part_runs(tmp_path: Path) -> None:
     table = summarise(store.frame(), ["framework_accuracy"])
     assert table["n"].tolist() == [2] and table["source"].tolist() == ["mnist:../mnist"]
     here, there = (job("x", ShiftPair(), 1, source=f"mnist:{place}") for place in ("/a", "/b"))
-    assert (
-        here.key() == there.key() != job("x", ShiftPair(), 1, source="mnist:/a", source_fingerprint="g").key()
-    )
+    other = job("x", ShiftPair(), 1, source="mnist:/a", source_fingerprint="g")
+    assert here.key() == there.key() != other.key()
 
 
 def test_mean_and_standard_error(runs: pd.DataFrame) -> None:
@@ -170,11 +159,9 @@ def test_mean_and_standard_error(runs: pd.DataFrame) -> None:
 
 def test_the_standard_point_belongs_to_every_shift(runs: pd.DataFrame) -> None:
     table = summarise(runs)
-    assert set(zip(table["shift"], table["percent"], strict=True)) == {
-        (shift, percent) for shift in ("noir", "comic") for percent in (0.0, 50.0)
-    }
-    areas = area_under_shift(runs)
-    assert len(areas) == 2 * 2 * 2
+    found = set(zip(table["shift"], table["percent"], strict=True))
+    assert found == {(shift, percent) for shift in ("noir", "comic") for percent in (0.0, 50.0)}
+    assert len(area_under_shift(runs)) == 2 * 2 * 2
 
 
 @pytest.mark.parametrize("form", ["markdown", "csv", "latex"])
@@ -214,26 +201,15 @@ def test_other_peoples_curves_are_dashed(
 
 
 def test_short_names_stay_different() -> None:
-    assert short_names(["softmax:epochs=2", "edl_gen"]) == {
-        "softmax:epochs=2": "softmax",
-        "edl_gen": "edl_gen",
-    }
-    assert short_names(["softmax:epochs=2", "softmax"]) == {
-        "softmax:epochs=2": "softmax:epochs=2",
-        "softmax": "softmax",
-    }
+    for other, short in (("edl_gen", "softmax"), ("softmax", "softmax:epochs=2")):
+        found = short_names(["softmax:epochs=2", other])
+        assert found == {"softmax:epochs=2": short, other: other}
 
 
 def test_numbers_in_names_count_as_numbers_and_test_tasks_go_by_size(tmp_path: Path) -> None:
     kept = Store(tmp_path)
-    tasks = [
-        "",
-        "hanoi:disks=9",
-        "hanoi:disks=3",
-        "hanoi:window=5",
-        "hanoi:test=50,disks=7",
-        "hanoi:window=1",
-    ]
+    options = ("disks=9", "disks=3", "window=5", "test=50,disks=7", "window=1")
+    tasks = ["", *(f"hanoi:{one}" for one in options)]
     for test_task in tasks:
         for size in ("1000", "200"):
             one = job("ffnsl", ShiftPair(), 1, test_task=test_task, size=size)
@@ -247,13 +223,7 @@ def test_numbers_in_names_count_as_numbers_and_test_tasks_go_by_size(tmp_path: P
 @pytest.mark.parametrize(
     "ordered",
     [
-        [
-            "addition:digits=2",
-            "addition",
-            "addition:digits=5",
-            "addition:digits=10,test=9",
-            "addition:digits=20",
-        ],
+        ["addition:digits=2", "addition", "addition:digits=5", "addition:digits=10,test=9"],
         ["addition", "addition:digits=5", "addition:digits=10", "addition:digits=20"],
         ["follow_suit:players=2", "follow_suit:players=3", "follow_suit", "follow_suit:players=10"],
         ["sudoku_4x4", "sudoku:block_rows=2,block_columns=3", "sudoku_9x9"],

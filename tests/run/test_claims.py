@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import os
-import signal
 import subprocess
 import sys
 import threading
@@ -35,37 +34,25 @@ time.sleep(600)
 """
 
 
-def test_a_claim_ends_with_its_process(tmp_path: Path) -> None:
-    words = [sys.executable, "-c", HOLDER, str(tmp_path)]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as holder:
-        assert holder.stdout is not None and holder.stdout.readline() == "True\n"
-        mine, also = Claims(tmp_path), Claims(tmp_path)
-        assert not mine.take("ab" * 10) and mine.take("cd" * 10) and not also.take("cd" * 10)
-        also.close()  # which ends none of the other's
-        words[2] = HOLDER.replace("ab", "cd").replace("time.sleep(600)", "")
-        assert subprocess.run(words, capture_output=True, text=True).stdout == "False\n"
-        holder.send_signal(signal.SIGKILL)
-        holder.wait()
-        assert mine.take("ab" * 10)
-        mine.close()
-
-
-def test_files_are_removed_and_read_during_a_sweep(tmp_path: Path) -> None:
+@pytest.mark.parametrize("removed", [False, True])
+def test_a_claim_ends_with_its_process_alone(tmp_path: Path, removed: bool) -> None:
     """No hidden file that somebody removes, and no look at the folder, ends a claim."""
     Store(tmp_path)
     words = [sys.executable, "-c", HOLDER, str(tmp_path)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as holder:
         assert holder.stdout is not None and holder.stdout.readline() == "True\n"
         mine, also = Claims(tmp_path), Claims(tmp_path)
-        assert mine.take("cd" * 10) and not also.take("cd" * 10)
-        also.close()
-        for file in tmp_path.glob(".*"):
+        assert not mine.take("ab" * 10) and mine.take("cd" * 10) and not also.take("cd" * 10)
+        also.close()  # which ends none of the other's
+        for file in tmp_path.glob(".*") if removed else ():
             file.unlink()
         Store(tmp_path).statuses()
         assert not mine.take("ab" * 10)
         words[2] = HOLDER.replace("ab", "cd").replace("time.sleep(600)", "")
         assert subprocess.run(words, capture_output=True, text=True).stdout == "False\n"
         holder.kill()
+        holder.wait()
+        assert removed or mine.take("ab" * 10)
     mine.close()
 
 

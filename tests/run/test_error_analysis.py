@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from guarded_calls import create_with_patches
 
 from nsl_bench.core import registry
 from nsl_bench.core.types import BLANK, Hypothesis, Predictions
+from nsl_bench.logic.inference.crisp import crisp_labels
 from nsl_bench.run.error_analysis import CAUSES, analyse_errors, perceived
 from nsl_bench.run.mock_tasks import Patches
 from nsl_bench.testing.toy import patches
@@ -15,12 +17,7 @@ from nsl_bench.testing.toy import patches
 @pytest.fixture(autouse=True)
 def _patches(monkeypatch: pytest.MonkeyPatch) -> None:
     """The toy task is found by its name."""
-    real = registry.create
-
-    def create(kind: str, spec: object, **extra: object) -> object:
-        return Patches() if (kind, str(spec)) == ("benchmark", "patches") else real(kind, spec, **extra)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(registry, "create", create)
+    monkeypatch.setattr(registry, "create", create_with_patches)
 
 
 def seen(split, rng: np.random.Generator) -> Predictions:
@@ -32,8 +29,6 @@ def seen(split, rng: np.random.Generator) -> Predictions:
 
 
 def answers(rule: str, split, predictions: Predictions):
-    from nsl_bench.logic.inference.crisp import crisp_labels
-
     task = Patches()
     found = {}
     for name, concepts in (("hypothesis", split.concepts), ("framework", predictions.concepts)):
@@ -76,19 +71,14 @@ def test_a_learners_own_probabilities_stay() -> None:
         assert told.probabilities is own and not told.inference
 
 
-def test_rules_that_inference_cannot_read_stay_crisp() -> None:
+def test_rules_that_inference_cannot_read_stay_crisp_and_symbolic_answers_have_no_causes() -> None:
     split = patches("test")
     predictions = seen(split, np.random.default_rng(2))
     crisp = {"framework": (np.ones(len(split), np.int16), np.eye(2)[np.ones(len(split), int)])}
-    told = analyse_errors(
-        Patches(), split, predictions, Hypothesis(("a :- not b. b :- not a. differ.",), 1), crisp
-    )
+    both = Hypothesis(("a :- not b. b :- not a. differ.",), 1)
+    told = analyse_errors(Patches(), split, predictions, both, crisp)
     assert told.inference["engine"] == "crisp" and "stratified" in told.inference["reason"]
     assert told.probabilities is crisp["framework"][1] and told.causes is None
-
-
-def test_symbolic_answers_have_no_causes() -> None:
-    split = patches("test")
     crisp = {"hypothesis": (split.labels, np.eye(2)[split.labels])}
     told = analyse_errors(Patches(), split, None, Hypothesis(("differ.",), 1), crisp)
     assert told.probabilities is crisp["hypothesis"][1] and not told.numbers

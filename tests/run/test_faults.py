@@ -29,6 +29,7 @@ pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="signals and pro
 
 SIZES = [8, pytest.param(200, marks=pytest.mark.slow)]
 PATIENCE = 600
+APART: dict[str, Any] = {"text": True, "stdout": -1, "stderr": -1, "start_new_session": True}
 WITHOUT_SANDBOX = ("--isolation", "none")
 """Where processes of learners, which take long to start, are not what is tried."""
 
@@ -51,13 +52,7 @@ class Gated:
 
 
 class Sweep:
-    """A sweep that stops after some runs until its gate is opened.
-
-    Args:
-        folder: of the learner and the results.
-        runs: how many there are.
-        jobs: how many at once.
-    """
+    """A sweep that stops after some runs, so many at once, until its gate is opened."""
 
     def __init__(self, folder: Path, runs: int, jobs: int) -> None:
         self.folder, self.runs = folder, runs
@@ -65,16 +60,8 @@ class Sweep:
         learner = folder / "gated.py"
         learner.write_text(GATED.format(here=str(folder), most=runs // 2))
         self.words = [sys.executable, "-m", "nsl_bench", "run", "sudoku_4x4", "--learner", f"{learner}:Gated"]
-        self.words += [
-            "--repeats",
-            str(runs),
-            "--jobs",
-            str(jobs),
-            "--allow",
-            f"write={folder}",
-            "--out",
-            str(self.out),
-        ]
+        self.words += ["--repeats", str(runs), "--jobs", str(jobs), "--allow", f"write={folder}"]
+        self.words += ["--out", str(self.out)]
         self.process: subprocess.Popen[str] | None = None
         self.temporary = folder / "temporary"
         self.temporary.mkdir()
@@ -82,14 +69,7 @@ class Sweep:
 
     def start(self) -> subprocess.Popen[str]:
         """Start it, and wait until it has come to its gate with something done."""
-        self.process = subprocess.Popen(
-            self.words,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-            env=self.env,
-        )
+        self.process = subprocess.Popen(self.words, **APART, env=self.env)
         least = self.runs // 2 - 2
         self.until(lambda: self.kept() >= least)
         return self.process
@@ -140,14 +120,17 @@ class Sweep:
 
     def tidied(self) -> None:
         """Wait until all temporary files are gone."""
-        deadline = time.monotonic() + 20
-        while left := list(self.temporary.iterdir()):
-            assert time.monotonic() < deadline, left
-            time.sleep(0.05)
+        waited(lambda: not list(self.temporary.iterdir()))
+
+
+def waited(holds: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def words_of(process: psutil.Process) -> list[str]:
-    """The command line of a process; none if it ended meanwhile."""
     try:
         return process.cmdline()
     except psutil.Error:
@@ -181,20 +164,28 @@ def test_the_driver_is_killed(sweep: Make, runs: int) -> None:
     one.finish("driver killed")
 
 
-@pytest.mark.parametrize("runs", SIZES)
-def test_workers_are_killed(sweep: Make, runs: int) -> None:
-    one = sweep(runs, 2)
+def killed_midway(one: Sweep, what: Callable[[psutil.Process], bool], least: int = 1) -> None:
+    """Some of a sweep's processes are killed; its runs are all done none the less."""
     process = one.start()
-    family = psutil.Process(process.pid).children(recursive=True)
-    workers = [child for child in family if any("LokyProcess" in word for word in words_of(child))]
-    assert len(workers) >= 2
-    for worker in workers:
-        worker.kill()
+    found = [each for each in psutil.Process(process.pid).children(recursive=True) if what(each)]
+    assert len(found) >= least
+    for each in found:
+        each.kill()
     one.open()
     output, errors = process.communicate(timeout=PATIENCE)
-    print(f"{len(workers)} workers killed: {output.strip()}")
-    assert f"{runs} runs done, 0 failed" in output, errors
+    print(f"{len(found)} killed: {output.strip()}")
+    assert f"{one.runs} runs done, 0 failed" in output, errors
     one.check()
+
+
+@pytest.mark.parametrize("runs", SIZES)
+def test_workers_are_killed(sweep: Make, runs: int) -> None:
+    killed_midway(sweep(runs, 2), lambda each: any("LokyProcess" in word for word in words_of(each)), 2)
+
+
+def test_the_process_that_starts_learners_is_killed(sweep: Make) -> None:
+    name = "nsl_bench.sandbox.fork_server_process"
+    killed_midway(sweep(8), lambda each: name in words_of(each) and each.ppid() != 1)
 
 
 ORPHAN = """
@@ -217,34 +208,13 @@ with temporary() as place:
 def test_a_folder_into_which_a_killed_driver_s_processes_write_is_removed(tmp_path: Path) -> None:
     env = {**os.environ, "TMPDIR": str(tmp_path)}
     assert subprocess.run([sys.executable, "-c", LEFT], env=env, stderr=subprocess.DEVNULL).returncode == -9
-    deadline = time.monotonic() + 60
-    while list(tmp_path.iterdir()):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+    waited(lambda: not list(tmp_path.iterdir()))
 
 
 def test_a_worker_without_a_job_ends_with_its_driver() -> None:
     words = [sys.executable, "-c", ORPHAN]
     worker = int(subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout)
-    deadline = time.monotonic() + 60
-    while psutil.pid_exists(worker):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
-def test_the_process_that_starts_learners_is_killed(sweep: Make) -> None:
-    one = sweep(8)
-    process = one.start()
-    family = psutil.Process(process.pid).children(recursive=True)
-    starters = [c for c in family if "nsl_bench.sandbox.fork_server_process" in words_of(c) and c.ppid() != 1]
-    assert starters
-    for starter in starters:
-        starter.kill()
-    one.open()
-    output, errors = process.communicate(timeout=PATIENCE)
-    print(f"{len(starters)} starters killed: {output.strip()}")
-    assert "8 runs done, 0 failed" in output, errors
-    one.check()
+    waited(lambda: not psutil.pid_exists(worker))
 
 
 @pytest.mark.parametrize("runs", SIZES)
@@ -327,7 +297,6 @@ def results_of(folder: Path) -> dict[str, tuple[object, ...]]:
 
 
 def workers_of(name: str) -> list[psutil.Process]:
-    """The processes of this test that do runs."""
     family = psutil.Process().children(recursive=True)
     return [p for p in family if any(name in word for word in words_of(p))]
 
@@ -357,7 +326,6 @@ def test_a_storm_of_kills_and_signals(
     """30 times a driver or a worker is killed or interrupted at random, or another sweep begins."""
     rng, faults = random.Random(0), 30
     words, out = [*STORM, "--out", str(tmp_path / "storm")], tmp_path / "storm" / "records.jsonl"
-    apart = {"text": True, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "start_new_session": True}
     signals = {"driver killed": signal.SIGKILL, "SIGINT": signal.SIGINT, "SIGTERM": signal.SIGTERM}
     happened = dict.fromkeys((*signals, "worker killed", "second sweep"), 0)
     started: list[Any] = []
@@ -376,7 +344,7 @@ def test_a_storm_of_kills_and_signals(
             fault = rng.choice([*signals, "worker killed", *(["second sweep"] if len(running) == 1 else [])])
             if not running or fault == "second sweep":
                 happened["second sweep"] += len(running)
-                started.append(subprocess.Popen(words, **apart))  # type: ignore[call-overload]
+                started.append(subprocess.Popen(words, **APART))
                 before = count()
                 while count() < before + rng.choice((1, 2)) and started[-1].poll() is None:
                     time.sleep(0.05)

@@ -36,7 +36,6 @@ def told(record: Record) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def alone() -> dict[str, dict[str, Any]]:
-    """Every run by itself."""
     bench = Bench("cpu")
     return {job.key(): told(bench.run(job).record) for job in jobs()}
 

@@ -9,6 +9,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
@@ -17,9 +18,12 @@ from nsl_bench.cli import main
 from nsl_bench.cli.running import run as run_command
 from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
+from nsl_bench.learners.base import About
+from nsl_bench.learners.trees import Majority
 from nsl_bench.run.bench import Bench
 from nsl_bench.run.grid import Grid
-from nsl_bench.run.plan import jobs_of, plan, read, write
+from nsl_bench.run.job import Job, ShiftPair
+from nsl_bench.run.plan import jobs_of, plan, read, shift_pairs, write
 
 GRID = Grid(
     "sudoku_4x4", ("majority", "command[label_only]:./a 'b \"c'"), ("rotate90",), (0, 12.5, 90), seed=2
@@ -28,17 +32,12 @@ GRID = Grid(
 
 def test_a_plan_comes_back_as_it_went(tmp_path: Path) -> None:
     path = tmp_path / "plan.toml"
-    path.write_text(write([GRID, Grid("follow_suit", ("ffnsl",))]), encoding="utf-8")
-    assert read(path) == [GRID, Grid("follow_suit", ("ffnsl",))]
+    odd = Grid("sudoku_4x4", ("command[label_only]:./a \x7f \x00 \U0001f3b2 \\u \n",))
+    path.write_text(write([GRID, Grid("follow_suit", ("ffnsl",)), odd]), encoding="utf-8")
+    assert read(path) == [GRID, Grid("follow_suit", ("ffnsl",)), odd]
     jobs = jobs_of(read(path)[:1])
     assert [job.key() for job in jobs] == [job.key() for job in jobs_of([GRID])] and len(jobs) == 30
     assert {job.track for job in jobs} == {"pretrained", "label_only"}
-
-
-def test_any_text_can_be_written(tmp_path: Path) -> None:
-    grid = Grid("sudoku_4x4", ("command[label_only]:./a \x7f \x00 \U0001f3b2 \\u \n",))
-    (tmp_path / "plan.toml").write_text(write([grid]), encoding="utf-8")
-    assert read(tmp_path / "plan.toml") == [grid]
 
 
 def test_the_command_line_writes_one(tmp_path: Path) -> None:
@@ -50,35 +49,29 @@ def test_the_command_line_writes_one(tmp_path: Path) -> None:
     assert len(jobs_of(read(tmp_path / "plan.toml"))) == 15
 
 
+ONE = "[[grid]]\nbenchmark = 'sudoku_4x4'\nlearners = ['majority']\n"
+
+
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
         ("", r"must consist of \[\[grid\]\] tables"),
         ("[[grid]\n", "is not valid TOML"),
         ("[[grid]]\nlearners = ['a']\n", "grid 1: benchmark is missing"),
-        ("[[grid]]\nbenchmark = 'a'\nlerners = ['a']\n", "Did you mean 'learners'?"),
+        (ONE.replace("learners", "lerners"), "Did you mean 'learners'?"),
         (
-            "[[grid]]\nbenchmark = 'a'\nlearners = 'a'\n",
+            ONE.replace("['majority']", "'a'"),
             "grid 1: learners must be a list of at least one string; got 'a'",
         ),
-        (
-            "[[grid]]\nbenchmark = 'a'\nlearners = ['a']\nrepeats = [0]\n",
-            r"repeats\[0\] must be a whole number",
-        ),
-        ("[[grid]]\nbenchmark = 'a'\nlearners = ['a']\ntrack = 'mine'\n", '"own" or "symbolic"'),
-        (
-            "[[grid]]\nbenchmark = 'sudoku_4x4'\nlearners = ['majority']\npercents = [200]\n",
-            "between 0 and 100",
-        ),
-        ("[[grid]]\nbenchmark = 'a'\nlearners = []\n", "a list of at least one string"),
-        (
-            "[[grid]]\nbenchmark = 'a'\nlearners = ['a']\nrepeats = [true]\n",
-            r"repeats\[0\] must be .*; got true",
-        ),
-        ("[[grid]]\nbenchmark = 2026-01-01\nlearners = ['a']\n", "benchmark must be a string"),
+        (ONE.replace("['majority']", "[]"), "a list of at least one string"),
+        (ONE.replace("'sudoku_4x4'", "2026-01-01"), "benchmark must be a string"),
+        (ONE + "repeats = [0]\n", r"repeats\[0\] must be a whole number"),
+        (ONE + "repeats = [true]\n", r"repeats\[0\] must be .*; got true"),
+        (ONE + "track = 'mine'\n", '"own" or "symbolic"'),
+        (ONE + "percents = [200]\n", "between 0 and 100"),
+        (ONE + "seed = 0x" + "f" * 10_000, "seed must be"),
         ("a = " + "[" * 100_000, "nested too deeply"),
         ("a = " + "1" * 10_000, "is not valid TOML"),
-        ("[[grid]]\nbenchmark = 'a'\nlearners = ['a']\nseed = 0x" + "f" * 10_000, "seed must be"),
     ],
 )
 def test_a_wrong_plan_gets_a_sentence(text: str, sentence: str, tmp_path: Path) -> None:
@@ -105,10 +98,8 @@ def test_a_preset_sets_the_shares(preset: str, shares: set[tuple[float, float]],
     (tmp_path / "plan.toml").write_text(write([grid]), encoding="utf-8")
     assert read(tmp_path / "plan.toml") == [grid]
     named = Grid("follow_suit", ("majority",), ("comic",), repeats=(1,), preset=preset)
-    assert {job.test_shift for job in jobs_of([named])} | {job.train_shift for job in jobs_of([named])} == {
-        "standard",
-        "comic",
-    }
+    shifted = {shift for job in jobs_of([named]) for shift in (job.train_shift, job.test_shift)}
+    assert shifted == {"standard", "comic"}
 
 
 @pytest.mark.parametrize(
@@ -135,24 +126,22 @@ def test_a_preset_sets_the_test_tasks(task: str, preset: str, tests: list[str]) 
 
 
 @pytest.mark.parametrize(
-    ("options", "sentence"),
+    ("words", "sentence"),
     [
         (
-            ["--benchmark", "hanoi", "--preset", "longer", "--test-task", "hanoi"],
+            "hanoi --preset longer --test-task hanoi",
             "The preset longer of hanoi sets the test tasks; leave out --test-task.",
         ),
-        (["--preset", "longer"], "Unknown preset 'longer'. Known: run-time-shift, shift, train-shift."),
-        (["--preset", "run-time"], "Unknown preset 'run-time'. Did you mean 'run-time-shift'?"),
+        ("sudoku_4x4 --preset longer", "Unknown preset 'longer'. Known: run-time-shift, shift, train-shift."),
+        ("sudoku_4x4 --preset run-time", "Unknown preset 'run-time'. Did you mean 'run-time-shift'?"),
         (
-            ["--preset", "shift", "--test-shares", "50"],
+            "sudoku_4x4 --preset shift --test-shares 50",
             "The preset shift sets the shares; leave out --shares, --train-shares and --test-shares.",
         ),
     ],
 )
-def test_wrong_presets(options: list[str], sentence: str) -> None:
-    task = options[1] if options[0] == "--benchmark" else "sudoku_4x4"
-    words = ["plan", task, "--learner", "majority", *options[2 * (options[0] == "--benchmark") :]]
-    result = CliRunner().invoke(main, words)
+def test_wrong_presets(words: str, sentence: str) -> None:
+    result = CliRunner().invoke(main, ["plan", "--learner", "majority", *words.split()])
     assert isinstance(result.exception, UserError) and str(result.exception) == sentence
 
 
@@ -198,3 +187,107 @@ def test_a_run_looks_up_each_part_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "create", counted)
     Bench("cpu").run(job)
     assert created["benchmark"] == created["source"] == 1
+
+
+# Train and test sets are shifted by pairs of shifts and shares.
+
+STANDARD = ShiftPair()
+
+
+def pairs(**lists: Any) -> list[ShiftPair]:
+    return shift_pairs(Grid("follow_suit", ("majority",), **{n: tuple(v) for n, v in lists.items()}))
+
+
+def test_shares_of_both_parts_go_together() -> None:
+    found = pairs(shifts=["noir", "comic"], percents=[0, 50])
+    assert found == [STANDARD, ShiftPair("noir", 50.0, "noir", 50.0), ShiftPair("comic", 50.0, "comic", 50.0)]
+    assert pairs(shifts=["standard", "noir"], percents=[50]) == [ShiftPair("noir", 50.0, "noir", 50.0)]
+
+
+def test_shares_of_one_part_meet_all_of_the_other() -> None:
+    found = pairs(shifts=["noir"], train_percents=[0, 100], test_percents=[0, 50])
+    assert [(str(one), one.curve, one.percent) for one in found] == [
+        ("standard", "standard", 0.0),
+        ("standard -> noir 50 %", "test: noir", 50.0),
+        ("noir 100 % -> standard", "train: noir", 100.0),
+        ("noir 100 % -> noir 50 %", "noir 100 % -> noir", 50.0),
+    ]
+
+
+def test_shifts_of_their_own() -> None:
+    (found,) = pairs(percents=[50], train_shifts=["noir"], test_shifts=["comic"])
+    assert found == ShiftPair("noir", 50.0, "comic", 50.0) and found.curve == "noir -> comic"
+    (clean,) = pairs(percents=[50], test_shifts=["comic"])
+    assert clean == ShiftPair(test_shift="comic", test_percent=50.0)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"percents": [50]}, "name one with --shift"),
+        ({"shifts": ["noir"], "percents": [50], "test_percents": [10]}, "cannot be combined with"),
+        ({"test_percents": [10]}, "--test-shift"),
+        ({"train_shifts": ["noir"], "train_percents": [101]}, "101"),
+    ],
+)
+def test_what_does_not_fit(given: dict[str, Any], words: str) -> None:
+    with pytest.raises(UserError, match=words):
+        pairs(**given)
+
+
+def test_each_part_of_a_run_is_shifted_as_told() -> None:
+    bench = Bench("cpu")
+    jobs = plan("sudoku_4x4", ["majority"], shifts=["rotate90"], train_percents=[0], test_percents=[0, 100])
+    standard, shifted = (bench.run(job).record for job in jobs)
+    assert standard.content_hash["train"] == shifted.content_hash["train"]
+    assert standard.content_hash["test"] != shifted.content_hash["test"]
+    seen = [record.metrics["concept_accuracy_test"] for record in (standard, shifted)]
+    assert seen[0] > 0.9 > 0.5 > seen[1]
+    assert shifted.metrics["concept_accuracy_train"] == standard.metrics["concept_accuracy_train"]
+
+
+class Curious:
+    track = "pretrained"
+
+    def fit(self, train: Any, validation: Any) -> Curious:
+        self.seen = len(train), len(validation), validation.part, validation.labels
+        self.frequent = int(np.bincount(train.labels).argmax())
+        rows, others = ({row.tobytes() for row in each.concept_ids} for each in (train, validation))
+        self.shared = rows & others
+        return self
+
+    def predict_proba(self, test: Any) -> Any:
+        return np.tile(np.eye(test.n_labels)[self.frequent], (len(test), 1))
+
+
+def test_a_learner_that_takes_a_validation_set_gets_one() -> None:
+    (job,) = plan("sudoku_4x4", ["mine"], describe=lambda _: About("symbolic", ""))
+    learner = Curious()
+    record = Bench("cpu").run(job, learner).record
+    assert record.status == "ok" and set(record.content_hash) == {"train", "validation", "test"}
+    assert learner.seen[:3] == (320, 320, "validation") and len(learner.seen[3]) == 320
+    assert not learner.shared
+    assert set(Bench("cpu").run(job, Majority()).record.content_hash) == {"train", "test"}
+
+
+class Failing(Curious):
+    def predict_proba(self, test: Any) -> Any:
+        raise RuntimeError("no answer")
+
+
+def test_a_failed_run_has_the_majority_class(tmp_path: Path) -> None:
+    (job,) = plan("sudoku_4x4", ["mine"], describe=lambda _: About("symbolic", ""))
+    good, bad = (Bench("cpu").run(job, learner) for learner in (Curious(), Failing()))
+    assert (good.record.status, bad.record.status) == ("ok", "crashed")
+    for metric in ("hypothesis_accuracy", "brier_score"):
+        assert bad.record.metrics[metric] == good.record.metrics[metric]
+    assert bad.predictions is not None and bad.predictions["predicted"].nunique() == 1
+    assert not bad.record.metrics.keys() & {"atoms", "learning_time"}
+
+
+def test_a_run_of_version_1_is_no_run_of_today(tmp_path: Path) -> None:
+    (job,) = plan("sudoku_4x4", ["majority"], track="symbolic")
+    old = Job.from_dict({**vars(job), "protocol": 1})
+    assert old.key() != job.key()
+    with pytest.raises(UserError, match="follows protocol 1"):
+        Bench("cpu").run(old)

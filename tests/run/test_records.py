@@ -8,6 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
 
@@ -40,50 +43,33 @@ BROKEN = {
     "deep": (DEEP, "recursion limit"),
     "deep environment": (changed(environment="X").replace('"X"', "[" * 500 + "]" * 500), "recursion limit"),
     "deep metrics": (changed(metrics=[[[[]]]]), "metrics must be"),
-    "number": ("5", "it must be an object"),
     "null": ("null", "it must be an object"),
-    "list": ("[]", "it must be an object"),
     "key list": (changed(key=["a"]), "key must be 20 hexadecimal digits"),
-    "key dict": (changed(key={}), "key must be"),
     "key elsewhere": (changed(key="../../../etc/passwd"), "key must be"),
     "no key": (lacking("key"), "key is missing; it must be 20 hexadecimal digits"),
-    "status list": (changed(status=["ok"]), "status must be 'ok'"),
-    "status dict": (changed(status={"ok": 1}), "status must be"),
+    "status": (changed(status=["ok"]), "status must be 'ok'"),
     "status new": (changed(status="fine"), "status must be"),
     "job null": (changed(job=None), "job must be an object"),
-    "job list": (changed(job=[1, 2]), "job must be an object"),
-    "job text": (changed(job="follow_suit"), "job must be an object"),
     "job empty": (changed(job={}), "job.benchmark is missing"),
     "benchmark": (job(benchmark=5), "job.benchmark must be a string; got 5"),
     "percent": (job(train_percent=101), "job.train_percent must be a number between 0 and 100; got 101"),
-    "percent text": (job(train_percent="50"), "job.train_percent must be"),
-    "percent true": (
-        job(train_percent=True),
-        "job.train_percent must be a number between 0 and 100; got true",
-    ),
+    "percent true": (job(train_percent=True), "train_percent must be a number between 0 and 100; got true"),
     "repeat": (job(repeat=1.0), "job.repeat must be a whole number of 1 or more; got 1.0"),
     "repeat zero": (job(repeat=0), "job.repeat must be"),
     "seed": (job(seed=None), "job.seed must be a whole number; got null"),
     "network": (job(network={"a": 1}), "job.network must be"),
     "track": (job(track="mine"), "job.track must be 'symbolic'"),
-    "metrics": (
-        changed(metrics={"framework_accuracy": "high"}),
-        "metrics.framework_accuracy must be a number",
-    ),
+    "metrics": (changed(metrics={"rules": "high"}), "metrics.rules must be a number"),
     "metrics null": (changed(metrics=None), "metrics must be"),
     "metrics inf": (changed(metrics={"x": 1}).replace('"x": 1', '"x": 1e999'), "metrics.x must be a finite"),
     "metrics nan": (changed(metrics={"x": 1}).replace('"x": 1', '"x": NaN'), "must be a finite number"),
-    "rules": (changed(hypothesis={**GOOD["hypothesis"], "rules": "a."}), "hypothesis.rules must be a list"),
-    "rule": (
-        changed(hypothesis={**GOOD["hypothesis"], "rules": [1]}),
-        "hypothesis.rules[0] must be a string",
-    ),
+    "rules": (changed(hypothesis=GOOD["hypothesis"] | {"rules": "a."}), "hypothesis.rules must be a list"),
+    "rule": (changed(hypothesis=GOOD["hypothesis"] | {"rules": [1]}), "rules[0] must be a string"),
     "hypothesis": (changed(hypothesis=[]), "hypothesis must be an object"),
     "seconds": (changed(seconds=-1), "seconds must be a number of seconds, 0 or more"),
     "started": (changed(started=5), "started must be a string"),
     "timed out": (changed(timed_out="no"), "timed_out must be true or false"),
     "perception": (changed(perception={"train": {"confidence": [1]}}), "perception must be"),
-    "perception list": (changed(perception=[]), "perception must be"),
     "schema": (changed(schema=True), "schema must be 1, the version of records; got true"),
     "schema float": (changed(schema=1.0), "schema must be 1, the version of records; got 1.0"),
     "schema of tomorrow": (changed(schema=2), "schema must be 1, the version of records; got 2"),
@@ -169,9 +155,6 @@ def test_a_damaged_parquet_file_costs_only_itself(
 
 
 def test_rows_of_a_parquet_file_are_checked_too(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     broken = [line for name, (line, _) in BROKEN.items() if name != "no UTF-8"]
     lines = [json.dumps(GOOD), *broken, None]
     pq.write_table(pa.table({"record": lines}), folder / "records-000000-x.parquet")
@@ -192,14 +175,8 @@ def test_a_broken_marker_gets_a_sentence(folder: Path, text: str) -> None:
 
 
 def predictions(**changes: Any) -> dict[str, Any]:
-    good = {
-        "evaluation": ["framework"],
-        "example": ["test-0"],
-        "predicted": ["valid"],
-        "label": ["valid"],
-        "p_valid": [0.75],
-        "p_invalid": [0.25],
-    }
+    good = {"evaluation": ["framework"], "example": ["test-0"], "predicted": ["valid"], "label": ["valid"]}
+    good |= {"p_valid": [0.75], "p_invalid": [0.25]}
     return {name: values for name, values in {**good, **changes}.items() if values is not None}
 
 
@@ -218,8 +195,6 @@ def predictions(**changes: Any) -> dict[str, Any]:
     ],
 )
 def test_predictions_are_checked_too(folder: Path, changes: dict[str, Any], words: str) -> None:
-    import pandas as pd
-
     store = Store(folder)
     store.add_predictions(GOOD["key"], pd.DataFrame(predictions(**changes)))
     with pytest.raises(UserError, match=words):
@@ -232,9 +207,6 @@ def test_predictions_are_checked_too(folder: Path, changes: dict[str, Any], word
 
 @pytest.mark.parametrize("about", ["[", '{"columns": 1}', '{"index_columns": [null], "columns": [{}]}'])
 def test_what_a_file_of_predictions_says_of_pandas_is_not_heeded(folder: Path, about: str) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     store = Store(folder)
     (folder / "predictions").mkdir()
     table = pa.table(predictions()).replace_schema_metadata({"pandas": about, "huggingface": "{"})

@@ -119,9 +119,7 @@ def test_a_learner_in_the_sandbox_gets_whole_sequences_of_another_length(tmp_pat
     bench = Bench(limits=Limits(time=120))
     tested = ["parity:length=5"]
     for learner in ("ffnsl", f"{file}:Parities"):
-        (job,) = plan(
-            TASK, [learner], track="symbolic", test_tasks=tested, describe=lambda _: About("symbolic", "")
-        )
+        (job,) = plan(TASK, [learner], track="symbolic", test_tasks=tested, describe=lambda _: ABOUT)
         record = bench.run(job).record
         assert record.status == "ok", record.message
         assert record.metrics["hypothesis_sequence_accuracy"] == 1.0

@@ -12,6 +12,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import duckdb
+import jsonschema
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -26,12 +29,11 @@ from nsl_bench.run.record import SCHEMA, SCHEMA_FILE, Record
 from nsl_bench.run.store import Store
 
 FIXTURES = Path(__file__).parent / "fixtures"
+ROW = {"example": ["test-0"], "label": ["a"], "predicted": ["a"], "p_a": [1.0]}
 
 
 def record(repeat: int = 1, status: str = "ok", **changes: object) -> Record:
-    job = Job(
-        "b", "1", "s", "f", "standard", 0.0, "standard", 0.0, "small", repeat, "l", "pretrained", "softmax"
-    )
+    job = Job("b", "1", "s", "f", *("standard", 0.0) * 2, "small", repeat, "l", "pretrained", "softmax")
     values = {"metrics": {"framework_accuracy": 0.5}, "hypothesis": Hypothesis(("a :- b.",), 2), **changes}
     return Record(job, status, **values)  # type: ignore[arg-type]
 
@@ -39,11 +41,9 @@ def record(repeat: int = 1, status: str = "ok", **changes: object) -> Record:
 def test_records_come_back_as_they_went(tmp_path: Path) -> None:
     store = Store(tmp_path / "results")
     store.add(record(1))
-    store.add(record(2, "failed", hypothesis=None, message="ValueError: no"))
-    assert list(Store(tmp_path / "results")) == [
-        record(1),
-        record(2, "failed", hypothesis=None, message="ValueError: no"),
-    ]
+    failed = record(2, "failed", hypothesis=None, message="ValueError: no")
+    store.add(failed)
+    assert list(Store(tmp_path / "results")) == [record(1), failed]
     assert store.done() == {record(1).job.key()}
     store.add(record(2))
     assert len(store.latest()) == len(store.done()) == 2
@@ -65,10 +65,7 @@ def test_a_line_cut_short_costs_only_itself(tmp_path_factory: pytest.TempPathFac
 
 WRITER = """
 import sys
-import threading
-from collections.abc import Sequence
 from pathlib import Path
-from nsl_bench.run import store as store_module
 from nsl_bench.run.job import Job
 from nsl_bench.run.record import Record
 from nsl_bench.run.store import Store
@@ -87,14 +84,9 @@ def test_two_processes_write_at_once(tmp_path: Path) -> None:
 
 
 def test_compaction_keeps_everything_and_others_may_write_meanwhile(tmp_path: Path) -> None:
-    import duckdb
-    import pandas as pd
-
     folder = tmp_path / "results"
     store = Store(folder)
-    frame = pd.DataFrame(
-        {"evaluation": ["framework"], "example": ["test-0"], "label": ["a"], "predicted": ["a"], "p_a": [1.0]}
-    )
+    frame = pd.DataFrame({"evaluation": ["framework"], **ROW})
     for repeat in range(1, 21):
         store.add(record(repeat))
         store.add_predictions(record(repeat).key, frame)
@@ -131,12 +123,8 @@ def test_a_compaction_cut_short_doubles_nothing(tmp_path: Path) -> None:
 def test_a_run_that_is_done_again_during_a_compaction_keeps_its_predictions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import pandas as pd
-
     store = Store(tmp_path / "results")
-    old = pd.DataFrame(
-        {"evaluation": ["framework"], "example": ["test-0"], "label": ["a"], "predicted": ["a"], "p_a": [1.0]}
-    )
+    old = pd.DataFrame({"evaluation": ["framework"], **ROW})
     new = old.assign(p_a=0.5)
     key = record(1).key
     store.add(record(1))
@@ -158,21 +146,27 @@ def test_a_run_that_is_done_again_during_a_compaction_keeps_its_predictions(
     pd.testing.assert_frame_equal(store.predictions(key), new)
 
 
+FULL = """
+import resource, signal, sys
+from pathlib import Path
+from nsl_bench.core.errors import UserError
+from nsl_bench.run.job import Job
+from nsl_bench.run.store import Record, Store
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (10000, 10000))
+store = Store(Path(sys.argv[1]))
+for repeat in range(1, 1000):
+    job = Job("b", "1", "s", "f", *("standard", 0) * 2, "small", repeat, "l", "pretrained", None)
+    try:
+        store.add(Record(job, "ok"))
+    except UserError as error:
+        raise SystemExit(print(repeat - 1, error))
+"""
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="limits of file sizes are POSIX")
 def test_a_full_disk_loses_nothing_that_was_recorded(tmp_path: Path) -> None:
-    code = (
-        "import resource, signal, sys\nfrom pathlib import Path\n"
-        "from nsl_bench.core.errors import UserError\nfrom nsl_bench.run.store import Record, Store\n"
-        "from nsl_bench.run.job import Job\n"
-        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (10000, 10000))\n"
-        "store = Store(Path(sys.argv[1]))\n"
-        "for repeat in range(1, 1000):\n"
-        "    job = Job('b', '1', 's', 'f', *('standard', 0) * 2, 'small', repeat, 'l', 'pretrained', None)\n"
-        "    try:\n        store.add(Record(job, 'ok'))\n"
-        "    except UserError as error:\n        print(repeat - 1, error)\n        break\n"
-    )
-    line = [sys.executable, "-c", code, str(tmp_path / "results")]
+    line = [sys.executable, "-c", FULL, str(tmp_path / "results")]
     done = subprocess.run(line, capture_output=True, text=True, check=True)
     count, sentence = done.stdout.split(" ", 1)
     store = Store(tmp_path / "results")
@@ -184,8 +178,6 @@ def test_a_full_disk_loses_nothing_that_was_recorded(tmp_path: Path) -> None:
 
 
 def test_records_of_every_version_load(tmp_path: Path) -> None:
-    import jsonschema
-
     schema = json.loads(SCHEMA_FILE.read_text())
     for version in sorted(FIXTURES.iterdir()):
         folder = tmp_path / version.name
@@ -214,8 +206,6 @@ def test_a_rerun_with_other_versions_takes_the_place_in_reports(tmp_path: Path) 
 
 @pytest.mark.parametrize("status", STATUSES)
 def test_records_follow_the_published_schema(status: str) -> None:
-    import jsonschema
-
     schema = json.loads(SCHEMA_FILE.read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
     made = json.loads(record(1, status, output="Killed", timed_out=True).to_json())
@@ -250,8 +240,6 @@ def test_other_folders_are_refused(tmp_path: Path) -> None:
 
 
 def test_concepts_survive_a_compaction_beside_runs_without(tmp_path: Path) -> None:
-    import pandas as pd
-
     plain = {"example": ["test-0", "test-1"], "label": ["a", "a"], "predicted": ["a", "a"], "p_a": [1.0, 1.0]}
     with_concepts = pd.concat(
         [

@@ -1,26 +1,31 @@
-"""Structural shift: trained on one member of a family, tested on another."""
+"""Structural shift: trained on one member of a family, tested on another; tasks that are not applicable."""
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from nsl_bench.generators.tasks.eleusis import Eleusis
 from nsl_bench.generators.tasks.follow_suit import FollowSuit
 from nsl_bench.generators.tasks.sudoku_folds import sudoku_4x4, sudoku_9x9
 
 import nsl_bench
+from nsl_bench.cli.report import report as report_command
 from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.types import BLANK
 from nsl_bench.run.bench import Bench
+from nsl_bench.run.check import check
 from nsl_bench.run.grid import Options
 from nsl_bench.run.job import Job
 from nsl_bench.run.plan import plan
 from nsl_bench.run.structural_shift import changed_sizes, covering, member_of, with_concepts
+from nsl_bench.sandbox.limits import Limits
 
 
 def jobs(task: str, learner: str, *tested: str, **more: Any) -> list[Job]:
@@ -81,12 +86,9 @@ def test_jobs_without_a_test_task_keep_their_keys() -> None:
         ("follow_suit", "folow_suit", "Did you mean 'follow_suit'"),
     ],
 )
-def test_other_test_tasks_are_refused(task: str, tested: str, said: str) -> None:
+def test_other_test_tasks_are_refused(task: str, tested: str, said: str, tmp_path: Path) -> None:
     with pytest.raises(UserError, match=said):
         jobs(task, "majority", tested)
-
-
-def test_a_folder_of_splits_has_no_other_test_task(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="leave out the test task follow_suit:players=3"):
         jobs("follow_suit", "majority", "follow_suit:players=3", splits=tmp_path)
 
@@ -111,9 +113,8 @@ def test_concepts_keep_their_names_in_another_space() -> None:
     names = [*small.concept_space.concepts, None]
     wider = with_concepts(split, large.concept_space)
     others = [*large.concept_space.concepts, None]
-    assert [[others[c] for c in row] for row in wider.concepts] == [
-        [names[c] for c in row] for row in split.concepts
-    ]
+    told = [[others[c] for c in row] for row in wider.concepts]
+    assert told == [[names[c] for c in row] for row in split.concepts]
     blank = with_concepts(replace(split, concepts=np.full_like(split.concepts, BLANK)), large.concept_space)
     assert (blank.concepts == BLANK).all()
 
@@ -135,15 +136,9 @@ def test_families_name_members_that_exist() -> None:
 
 
 def test_evaluate_and_tables_have_the_test_tasks(tmp_path: Path) -> None:
-    found = nsl_bench.evaluate(
-        ["majority", "random_forest"],
-        "follow_suit",
-        test_task=["follow_suit", "follow_suit:players=3"],
-        repeats=1,
-        symbolic=True,
-        out=tmp_path / "out",
-        options=Options(limits=None, jobs=1),
-    )
+    tasks = {"test_task": ["follow_suit", "follow_suit:players=3"], "options": Options(limits=None, jobs=1)}
+    learners, out = ["majority", "random_forest"], tmp_path / "out"
+    found = nsl_bench.evaluate(learners, "follow_suit", repeats=1, symbolic=True, out=out, **tasks)
     table = found.table()
     assert "follow_suit 1.0.0 -> follow_suit:players=3" in table
     assert table.count("not applicable") == 6 and "0 failed" not in repr(found)
@@ -160,3 +155,87 @@ def test_evaluate_and_tables_have_the_test_tasks(tmp_path: Path) -> None:
         "follow_suit-follow_suit-players-3-drawn_decks-small.png",
         "structure-follow_suit-drawn_decks-small.png",
     }
+
+
+# Learners that cannot take a task at all: not applicable, which is no failure.
+
+LIMITS = Limits(time=240)
+isolated = pytest.mark.skipif(not hasattr(os, "fork"), reason="learners are isolated on POSIX systems")
+DECLINES = """
+from nsl_bench.core.errors import NotApplicable
+class Declines:
+    def fit(self, train):
+        raise NotApplicable("Declines takes sequences only.")
+"""
+
+
+@pytest.mark.parametrize(
+    ("task", "learner", "said"),
+    [
+        ("follow_suit", "random_forest_knowledge", "follow_suit has no knowledge features."),
+        ("follow_suit", "cart:knowledge=true", "follow_suit has no knowledge features."),
+        ("zoo", "true_rule", "the rule that labels the data of zoo"),
+    ],
+)
+def test_what_a_task_lacks_is_no_failure(task: str, learner: str, said: str) -> None:
+    (job,) = plan(task, [learner], track="symbolic")
+    outcome = Bench(limits=None).run(job)
+    assert outcome.record.status == "not_applicable" and said in outcome.record.message
+    assert outcome.predictions is None and not outcome.record.metrics
+
+
+def evaluated(folder: Path, *learners: str) -> nsl_bench.Results:
+    options = Options(limits=None, jobs=1)
+    return nsl_bench.evaluate(learners, "follow_suit", repeats=1, symbolic=True, out=folder, options=options)
+
+
+def reported(folder: Path, *words: str) -> str:
+    done = CliRunner().invoke(report_command, [str(folder), *words], catch_exceptions=False)
+    assert done.exit_code == 0
+    return done.output
+
+
+def test_a_report_leaves_it_out_of_comparisons(tmp_path: Path) -> None:
+    evaluated(tmp_path, "random_forest_knowledge", "majority")
+    said = reported(tmp_path, "--against", "random_forest_knowledge", "--no-curves")
+    assert "not applicable" in said and "have no run in common that is applicable to both" in said
+
+
+def test_a_report_on_nothing_else_says_so(tmp_path: Path) -> None:
+    results = evaluated(tmp_path, "random_forest_knowledge")
+    assert "not applicable" in results.table() and not results.structure()
+    assert "1 runs are not applicable to their learners" in reported(tmp_path)
+
+
+def test_a_comparison_of_runs_on_true_concepts_is_of_the_hypotheses(tmp_path: Path) -> None:
+    results = evaluated(tmp_path, "random_forest_knowledge", "majority", "random_forest:trees=3")
+    compared = results.compare("random_forest:trees=3", "majority")
+    assert len(compared) == 1 and compared["n"].tolist() == [1]
+    said = reported(tmp_path, "--against", "majority", "--no-curves")
+    assert "hypothesis accuracy" in said.partition("minus majority")[2]
+
+
+@isolated
+def test_it_is_none_in_a_process_of_its_own_either() -> None:
+    (job,) = plan("follow_suit", ["random_forest_knowledge"], track="symbolic")
+    record = Bench(limits=LIMITS).run(job).record
+    assert (record.status, record.message) == ("not_applicable", "follow_suit has no knowledge features.")
+
+
+@isolated
+def test_check_notes_it_and_finds_no_problem(tmp_path: Path) -> None:
+    (tmp_path / "declines.py").write_text(DECLINES)
+    found = list(check(f"{tmp_path}/declines.py:Declines", LIMITS))
+    assert not [one for one in found if one.wrong]
+    assert "not applicable: Declines takes sequences only." in [one.sentence for one in found]
+
+
+@isolated
+def test_check_notes_a_true_rule_that_nobody_knows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nsl_bench.run.check.MOCKS", ())
+    (tmp_path / "declines.py").write_text(
+        DECLINES.replace(":\n    def", ':\n    track = "known_rules"\n    def')
+    )
+    (found,) = check(f"{tmp_path}/declines.py:Declines", LIMITS, ["zoo"])
+    assert not found.wrong and found.sentence.startswith("not applicable: zoo")
+    assert "has no true rule" in found.sentence
