@@ -230,29 +230,20 @@ class ForksChildren(_Bad):
                 os._exit(0)
 
 
-class WrongShape(_Bad):
+class _Gives(_Bad):
     def predict_proba(self, test):
-        return np.ones((3, 3))
+        return self.given(len(test), test.n_labels)
 
 
-class NotANumber(_Bad):
-    def predict_proba(self, test):
-        return np.full((len(test), test.n_labels), np.nan)
-
-
-class TooCertain(_Bad):
-    def predict_proba(self, test):
-        return np.ones((len(test), test.n_labels))
-
-
-class Strings(_Bad):
-    def predict_proba(self, test):
-        return [["a"] * test.n_labels] * len(test)
-
-
-class Nothing(_Bad):
-    def predict_proba(self, test):
-        return None
+_GIVEN = {
+    "WrongShape": lambda n, labels: np.ones((3, 3)),
+    "NotANumber": lambda n, labels: np.full((n, labels), np.nan),
+    "TooCertain": lambda n, labels: np.ones((n, labels)),
+    "Strings": lambda n, labels: [["a"] * labels] * n,
+    "Nothing": lambda n, labels: None,
+    "AnswersTooMany": lambda n, labels: np.ones((25_000_000, 1), np.bool_),
+}
+globals().update({name: type(name, (_Gives,), {"given": staticmethod(f)}) for name, f in _GIVEN.items()})
 
 
 class WrongLabels(_Bad):
@@ -260,19 +251,18 @@ class WrongLabels(_Bad):
         return np.full(len(test), 7)
 
 
-class NoRules(_Bad):
+class _Told(_Bad):
     def rules(self):
-        return ["this is no rule"]
+        return self.told
 
 
-class OddRules(_Bad):
-    def rules(self):
-        return ["invalid :- digit(A,N), digit(B,N), A ≠ B."]
-
-
-class DeepRules(_Bad):
-    def rules(self):
-        return [f"a({'f(' * 200_000}1{')' * 200_000})."]
+_RULES = {
+    "NoRules": ["this is no rule"],
+    "OddRules": ["invalid :- digit(A,N), digit(B,N), A ≠ B."],
+    "DeepRules": [f"a({'f(' * 200_000}1{')' * 200_000})."],
+    "EndlessRules": ["differ :- n(3).", "n(0).", "n(X+1) :- n(X)."],
+}
+globals().update({name: type(name, (_Told,), {"told": told}) for name, told in _RULES.items()})
 
 
 class SaysNonsense(_Bad):
@@ -294,11 +284,6 @@ class AnswersTooMuch(_Bad):
         socket = test._channel.socket
         socket.sendall(struct.pack("!QQ", 200_000_000, 0) + b"[" + b"[]," * 100_000)
         time.sleep(600)
-
-
-class AnswersTooMany(_Bad):
-    def predict_proba(self, test):
-        return np.ones((25_000_000, 1), np.bool_)
 
 
 class HasNoAnswers(_Bad):
@@ -325,24 +310,13 @@ class _Claims(_Bad):
         return Hypothesis(**{"rules": ("a :- b.",), "atoms": 2, "language": "tree", **dict([self.claim])})
 
 
-class ClaimsManyAtoms(_Claims):
-    claim = ("atoms", 10**400)
-
-
-class ClaimsLessThanNoAtoms(_Claims):
-    claim = ("atoms", -1)
-
-
-class ClaimsHalfAnAtom(_Claims):
-    claim = ("atoms", float("nan"))
-
-
-class ClaimsAGreatScore(_Claims):
-    claim = ("score", 10**400)
-
-
-class ClaimsFidelity(_Claims):
-    claim = ("fidelity", float("inf"))
+_CLAIMS = {
+    "ClaimsManyAtoms": ("atoms", 10**400),
+    "ClaimsLessThanNoAtoms": ("atoms", -1),
+    "ClaimsHalfAnAtom": ("atoms", float("nan")),
+    "ClaimsAGreatScore": ("score", 10**400),
+    "ClaimsFidelity": ("fidelity", float("inf")),
+}
 
 
 class _Generates(_Bad):
@@ -353,20 +327,14 @@ class _Generates(_Bad):
         self.examples_ = [WeightedExample(**{**fields, **dict([self.change])})]
 
 
-class ClaimsNegativePenalty(_Generates):
-    change = ("penalty", -5)
-
-
-class ClaimsNoPenalty(_Generates):
-    change = ("penalty", float("nan"))
-
-
-class ClaimsHugePenalty(_Generates):
-    change = ("penalty", 10**400)
-
-
-class ClaimsNumbersAsContext(_Generates):
-    change = ("context", (3,))
+_GENERATED = {
+    "ClaimsNegativePenalty": ("penalty", -5),
+    "ClaimsNoPenalty": ("penalty", float("nan")),
+    "ClaimsHugePenalty": ("penalty", 10**400),
+    "ClaimsNumbersAsContext": ("context", (3,)),
+}
+globals().update({name: type(name, (_Claims,), {"claim": claim}) for name, claim in _CLAIMS.items()})
+globals().update({name: type(name, (_Generates,), {"change": told}) for name, told in _GENERATED.items()})
 
 
 class ClaimsNoExamples(_Bad):
@@ -421,8 +389,3 @@ class Late(_Bad):
         train.report(["differ :- patch(left,X), patch(right,Y), unlike(X,Y)."])
         while True:
             time.sleep(10)
-
-
-class EndlessRules(_Bad):
-    def rules(self):
-        return ["differ :- n(3).", "n(0).", "n(X+1) :- n(X)."]

@@ -50,7 +50,6 @@ class _Cheater:
         return self
 
     def stolen(self, test):
-        """The answers, or None."""
         raise NotImplementedError
 
     def predict_proba(self, test):
@@ -115,8 +114,8 @@ class ReadsFiles(_Cheater):
         return None
 
 
-class ReadsTheSeedFile(ReadsFiles):
-    pass
+ReadsTheSeedFile = ReadsResults = ReadsTheRound = ReadsFiles
+"""Of one place each; the round has the commitments of its seeds, which everybody may read."""
 
 
 class LinksTheSeedFile(ReadsFiles):
@@ -130,10 +129,6 @@ class ReadsCaches(ReadsFiles):
     def places(self):
         named = [Path(value) for name, value in os.environ.items() if "CACHE" in name]
         return [*named, Path.home() / ".cache", Path("/root/.cache/nsl-bench"), Path("/tmp")]
-
-
-class ReadsResults(ReadsFiles):
-    pass
 
 
 class ReadsTheEnvironment(ReadsFiles):
@@ -158,10 +153,6 @@ class ReadsDescriptors(ReadsFiles):
                 read += os.pread(descriptor, 1 << 16, 0)
         mine.write_bytes(read)
         return [mine]
-
-
-class ReadsTheRound(ReadsFiles):
-    """Takes the commitments of a sealed round, which everybody may read, for its seeds."""
 
 
 class KnowsTheOrder(_Cheater):
@@ -306,8 +297,6 @@ class Flags(_Rememberer):
 
 
 class Files(_Rememberer):
-    """Files wherever files can be."""
-
     def files(self):
         name = "nsl-bench-answers"
         folders = ["/tmp", "/var/tmp", "/dev/shm", "/run", "/dev/mqueue", str(HERE.parent), str(Path.cwd())]

@@ -73,16 +73,6 @@ class Writes(_Hostile):
         ]
 
 
-class OpensSockets(_Hostile):
-    def attempts(self, train):
-        return [
-            lambda: socket.socket(socket.AF_INET, socket.SOCK_STREAM),
-            lambda: socket.socket(socket.AF_INET6, socket.SOCK_DGRAM),
-            lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW),
-            lambda: socket.create_connection(("127.0.0.1", int(os.environ.get("NSL_TEST_PORT", "9"))), 5),
-        ]
-
-
 def _connects(place):
     with socket.socket(socket.AF_UNIX) as one:
         one.connect(str(place))
@@ -107,11 +97,6 @@ class LooksAround(_Hostile):
         ]
 
 
-class Signals(_Hostile):
-    def attempts(self, train):
-        return [lambda: os.kill(int(os.environ["NSL_TEST_PID"]), 0), lambda: os.kill(os.getppid(), 0)]
-
-
 class AsksForMore(_Hostile):
     """Asks the harness itself for what its view does not show."""
 
@@ -121,15 +106,13 @@ class AsksForMore(_Hostile):
         from nsl_bench.core.processes import messages
 
         def ask(what):
-            messages.send(
-                train._channel.socket, {"ask": what, "view": train._id, "rows": [0], "knowledge": True}
-            )
+            asked = {"ask": what, "view": train._id, "rows": [0], "knowledge": True}
+            messages.send(train._channel.socket, asked)
             told = messages.receive(train._channel.socket, train._channel.decoder)
             if "answer" in told and told["answer"] is not None:
                 return told["answer"]
             raise RuntimeError(told)
 
-        names = ("predictions", "concept_space", "facts", "background", "bias", "features", "contexts")
-        return [
-            lambda name=name: ask(name) for name in (*names, "labels", "true_rule", "__class__", "_split")
-        ]
+        names = ["predictions", "concept_space", "facts", "background", "bias", "features", "contexts"]
+        names += ["labels", "true_rule", "__class__", "_split"]
+        return [lambda name=name: ask(name) for name in names]

@@ -84,16 +84,10 @@ class Reaches(_Stranger):
     """For files, secrets of the system, sockets and processes."""
 
     def attempts(self):
-        place = Path(os.environ["NSL_TEST_PLACE"])
-        secrets = [
-            "/etc/shadow",
-            "/etc/gshadow",
-            "/etc/sudoers",
-            "/etc/ssh/ssh_host_rsa_key",
-            "/root/.bashrc",
-        ]
+        place, port = Path(os.environ["NSL_TEST_PLACE"]), int(os.environ["NSL_TEST_PORT"])
+        secrets = [f"/etc/{name}" for name in ("shadow", "gshadow", "sudoers", "ssh/ssh_host_rsa_key")]
         return {
-            **{name: lambda name=name: Path(name).read_bytes() for name in secrets},
+            **{name: lambda name=name: Path(name).read_bytes() for name in [*secrets, "/root/.bashrc"]},
             "file": lambda: (place / "secret").read_bytes(),
             "folder": lambda: list(place.iterdir()),
             "write": lambda: (place / "mine").write_text("x"),
@@ -106,7 +100,10 @@ class Reaches(_Stranger):
             "abstract": lambda: socket.socket(socket.AF_UNIX).connect("\0nsl-bench-strangers"),
             "memory": lambda: Path(f"/proc/{os.getppid()}/mem").open("rb"),
             "environment": lambda: Path(f"/proc/{os.getppid()}/environ").read_bytes(),
+            "raw": lambda: socket.socket(socket.AF_INET, socket.SOCK_RAW),
+            "connection": lambda: socket.create_connection(("127.0.0.1", port), 5),
             "signal": lambda: os.kill(int(os.environ["NSL_TEST_PID"]), 0),
+            "signal to the parent": lambda: os.kill(os.getppid(), 0),
         }
 
 

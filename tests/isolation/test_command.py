@@ -72,23 +72,14 @@ def test_without_rules_there_is_no_hypothesis_evaluation(script: Path) -> None:
             learner.predict_proba(view(patches("test"), labelled=False))
 
 
-def test_rules_alone_answer(script: Path) -> None:
-    with closing(command(script, "rules()\n", LIMITS)) as learner:
+@pytest.mark.parametrize("late", [False, True])
+def test_rules_alone_answer_even_of_a_command_that_is_late(script: Path, late: bool) -> None:
+    body = "rules()\n" + "time.sleep(600)\n" * late
+    with closing(command(script, body, Limits(time=20) if late else LIMITS)) as learner:
         learner.fit(view(patches()))
         test = view(patches("test"), labelled=False)
-        assert np.array_equal(
-            labels_of(learner, test, probabilities_of(learner, test)), patches("test").labels
-        )
-
-
-def test_a_late_command_is_taken_at_its_rules(script: Path) -> None:
-    with closing(command(script, "rules()\ntime.sleep(600)\n", Limits(time=20))) as learner:
-        learner.fit(view(patches()))
-        test = view(patches("test"), labelled=False)
-        assert np.array_equal(
-            labels_of(learner, test, probabilities_of(learner, test)), patches("test").labels
-        )
-        assert learner.timed_out_
+        labels = labels_of(learner, test, probabilities_of(learner, test))
+        assert np.array_equal(labels, patches("test").labels) and learner.timed_out_ == late
 
 
 @pytest.mark.parametrize(

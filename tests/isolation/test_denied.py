@@ -112,9 +112,8 @@ def test_the_sentence_names_the_option(name: str, tmp_path: Path, monkeypatch: p
         (tmp_path / file).write_text(text)
     limits = Limits(time=120, hidden=(tmp_path / "secret.txt",))
     with contextlib.closing(IsolatedLearner(f"{tmp_path}/denied.py:{name}", 0, limits)) as learner:
-        with pytest.raises(
-            Failure, match=f"(?s){SENTENCES[name].format(tmp_path, tmp_path.parent)}"
-        ) as caught:
+        sentence = SENTENCES[name].format(tmp_path, tmp_path.parent)
+        with pytest.raises(Failure, match=f"(?s){sentence}") as caught:
             learner.fit(view(patches()))
         assert caught.value.status == ("out_of_memory" if name == "Starves" else "crashed")
 

@@ -59,12 +59,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def bench(place: Path) -> Bench:
     """Runs on the data of a place of a sealed round, whose seed follows from the round's."""
-    installed = tuple(
-        map(Path, nsl_bench.generators.__path__)
-    )  # as where it is not installed from a checkout
-    limits = Limits(
-        time=120, read=(*installed, place / "round.json"), hidden=(place / "seed", place / "results")
-    )
+    installed = map(Path, nsl_bench.generators.__path__)  # as where it is not installed from a checkout
+    read, hidden = (*installed, place / "round.json"), (place / "seed", place / "results")
+    limits = Limits(time=120, read=read, hidden=hidden)
     secret = DataSeed.read(place / "seed")
     seed = DataSeed(place_seed(secret.secret, "autumn", TASK, Cell("standard", 0.0, 1)), secret.file)
     public = {"commitment": secret.commitment, "places": [seed.commitment, seed.commitment[::-1]]}
@@ -84,9 +81,9 @@ def cheater(name: str, place: Path) -> str:
 def job(learner: str, bench: Bench, repeat: int = 1) -> Job:
     assert bench.data_seed is not None
     sealed = bench.data_seed.commitment
-    return plan(TASK, [learner], repeats=[repeat], sealed=sealed, describe=lambda _: About("symbolic", "1"))[
-        0
-    ]
+    of, about = {"repeats": [repeat], "sealed": sealed}, About("symbolic", "1")
+    (job,) = plan(TASK, [learner], **of, describe=lambda _: about)
+    return job
 
 
 def is_chance(accuracy: float) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import socket
 import subprocess
 import sys
 import tempfile
@@ -93,17 +94,13 @@ def test_a_stranger_is_refused(name: str, namespaces: str, tmp_path: Path) -> No
     (tmp_path / "hidden" / "secret").write_text("secret")
     told_to = {"TERMINAL": os.ttyname(terminal), "PLACE": str(tmp_path / "hidden"), "PID": str(os.getpid())}
     told_to |= {"TOKEN": "secret", "ADDRESS": "http://me:secret@localhost/"}
-    subprocess.run(
-        [sys.executable, "-c", TOLD, *words],
-        stdin=terminal,
-        stdout=terminal,
-        stderr=terminal,
-        env={**os.environ, **{f"NSL_TEST_{name}": value for name, value in told_to.items()}},
-        start_new_session=True,
-        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
-        check=True,
-        timeout=120,
-    )
+    ends = dict.fromkeys(("stdin", "stdout", "stderr"), terminal)
+    env = {**os.environ, **{f"NSL_TEST_{name}": value for name, value in told_to.items()}}
+    apart = {"start_new_session": True, "preexec_fn": lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0)}
+    line = [sys.executable, "-c", TOLD, *words]
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        env["NSL_TEST_PORT"] = str(server.getsockname()[1])
+        subprocess.run(line, **ends, env=env, **apart, check=True, timeout=120)
     mounts, *told = (tmp_path / "told").read_text().splitlines()
     assert (mounts == "read-only") == (namespaces == "with" and os.geteuid() == 0) or os.geteuid()
     assert len(told) > 10 and not [line for line in told if " got " in line], told
