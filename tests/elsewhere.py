@@ -120,7 +120,6 @@ def first_rows() -> object:
 
 
 def main() -> None:
-    """Do it all."""
     restrict()
     Path("task.las").write_text(TASK, encoding="utf-8")
     from nsl_bench.cli import main as program

@@ -14,8 +14,6 @@ from nsl_bench.core import registry
 from nsl_bench.core.benchmark import Benchmark, Family
 from nsl_bench.core.types import ConceptSpace, LabelSpace, Part, Split
 
-__all__ = ["Parity", "installed"]
-
 
 def installed(patched: pytest.MonkeyPatch) -> None:
     """Have the task found by name, as if another package had it."""

@@ -13,13 +13,10 @@ from nsl_bench.core import cache
 from nsl_bench.core.errors import UserError
 
 
-def test_the_folder_can_be_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_folder_can_be_set_if_it_can_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(cache.VARIABLE, str(tmp_path / "new"))
     assert cache.folder("a", "b") == tmp_path / "new" / "a" / "b"
     assert cache.folder("a", "b").is_dir()
-
-
-def test_a_folder_that_cannot_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setenv(cache.VARIABLE, str(tmp_path / "file"))
     with pytest.raises(UserError, match=r"cache folder .*file.* cannot be created .*NSL_BENCH_CACHE"):
@@ -62,11 +59,9 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_written_is_named(tmp_path: Path) -> None:
-    with (
-        pytest.raises(UserError, match=r"missing.*file cannot be written"),
-        cache.replacing(tmp_path / "missing" / "file") as temporary,
-    ):
-        temporary.write_text("")
+    missing = tmp_path / "missing" / "file"
+    with pytest.raises(UserError, match=r"missing.*file cannot be written"), cache.replacing(missing) as new:
+        new.write_text("")
 
 
 COUNT = """
@@ -146,9 +141,7 @@ def test_a_lock_that_need_not_be_waited_for(tmp_path: Path) -> None:
 
 
 def test_a_lock_makes_no_folder(tmp_path: Path) -> None:
-    with (
-        pytest.raises(UserError, match=r"missing cannot be written"),
-        cache.lock(tmp_path / "missing" / "file"),
-    ):
+    missing = tmp_path / "missing"
+    with pytest.raises(UserError, match=r"missing cannot be written"), cache.lock(missing / "file"):
         pass
-    assert not (tmp_path / "missing").exists()
+    assert not missing.exists()

@@ -6,31 +6,33 @@ import json
 import os
 import re
 import runpy
+import shutil
 import subprocess
 import sys
+import tomllib
+import venv
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from packages import installed
 
 from nsl_bench.cli import main
 
 ROOT = Path(__file__).parents[1]
+isolated = pytest.mark.skipif(not hasattr(os, "fork"), reason="learners are isolated on POSIX systems")
 
 
 def python_blocks(page: str) -> list[str]:
-    """The Python examples of a page."""
     return re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL)
 
 
-def run(*commands: Sequence[str | Path], path: Path) -> str:
+def run(*commands: Sequence[str | Path], env: dict[str, str]) -> str:
     """Run commands of the program, in one process with another package's folder on the path."""
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(path), os.environ.get("PYTHONPATH", "")])}
     lines = json.dumps([[str(word) for word in words] for words in commands])
-    done = subprocess.run(
-        [sys.executable, "-c", ALL, lines], env=env, capture_output=True, text=True, timeout=600
-    )
+    words = [sys.executable, "-c", ALL, lines]
+    done = subprocess.run(words, env=env, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -44,41 +46,36 @@ for words in json.loads(sys.argv[1]):
 
 
 def example(code: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> str:
-    """What a page's example prints."""
     (folder / "page.py").write_text(code)
     runpy.run_path(str(folder / "page.py"), run_name="__main__")
     return capsys.readouterr().out
 
 
 @pytest.fixture
-def other_package(tmp_path: Path) -> Path:
+def other_package(tmp_path: Path) -> dict[str, str]:
     """Another package, installed, that adds the task and the shifts of docs/extending.md."""
     for name, code in zip(("task", "shift", "option"), python_blocks("docs/extending.md"), strict=True):
         (tmp_path / f"my_{name}.py").write_text(code)
-    info = tmp_path / "my_package-1.0.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: my-package\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(
-        "[nsl_bench.benchmarks]\nleft_is_larger = my_task:LeftIsLarger\n"
-        "[nsl_bench.shifts]\nnegative = my_shift:Negative\ndarker = my_option:Darker\n"
-    )
-    return tmp_path
+    shifts = {"negative": "my_shift:Negative", "darker": "my_option:Darker"}
+    tasks = {"left_is_larger": "my_task:LeftIsLarger"}
+    return installed(tmp_path, {"nsl_bench.benchmarks": tasks, "nsl_bench.shifts": shifts})
 
 
-def test_a_fifth_task_is_one_module_and_one_entry_point(other_package: Path) -> None:
-    results = other_package / "results"
+def test_a_fifth_task_is_one_module_and_one_entry_point(
+    other_package: dict[str, str], tmp_path: Path
+) -> None:
     sweep = ["run", "left_is_larger", "--learner", "ffnsl", "--learner", "random_forest", "--repeats", "1"]
-    sweep += ["--jobs", "1", "--track", "symbolic", "--out", str(results)]
-    report = ["report", results, "--no-curves", "--metric", "hypothesis_accuracy"]
-    said = run(sweep, report, ["list", "tasks"], path=other_package)
+    sweep += ["--jobs", "1", "--track", "symbolic", "--out", str(tmp_path / "results")]
+    report = ["report", tmp_path / "results", "--no-curves", "--metric", "hypothesis_accuracy"]
+    said = run(sweep, report, ["list", "tasks"], env=other_package)
     assert re.search(r"ffnsl +\| 1 +\| 1\.000", said), said
     assert "left_is_larger" in said.rpartition("| ffnsl")[2]
 
 
-def test_a_shift_in_ten_lines(other_package: Path) -> None:
+def test_a_shift_in_ten_lines(other_package: dict[str, str], tmp_path: Path) -> None:
     words = ["generate", "sudoku_4x4", "--repeats", "1", "--train", "9", "--test", "9"]
-    words += ["--shift", "negative+darker:share=0.2"]
-    run([*words, "--out", other_package / "grids"], path=other_package)
+    words += ["--shift", "negative+darker:share=0.2", "--out", str(tmp_path / "grids")]
+    run(words, env=other_package)
 
 
 def test_the_readme_learner_runs(tmp_path: Path) -> None:
@@ -114,15 +111,7 @@ def test_the_page_on_structure_runs(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert "not_applicable" in said and "('my_game:players=3'" in said
 
 
-def test_links_in_the_documentation_resolve() -> None:
-    for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
-        for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text(encoding="utf-8")):
-            assert (page.parent / target).exists(), f"{page}: {target}"
-
-
 def test_every_package_is_installed() -> None:
-    import tomllib
-
     listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"]
     found = {
         ".".join(init.parent.relative_to(ROOT).parts)
@@ -131,3 +120,67 @@ def test_every_package_is_installed() -> None:
     }
     found = {name if name.startswith("nsl_bench") else f"nsl_bench.{name}" for name in found}
     assert set(listed) == found
+
+
+# docs/add-a-learner.md, followed word by word, gives a table with the new learner beside FFNSL.
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A new user's folder, with what the page shows from the repository."""
+    folder = tmp_path_factory.mktemp("user")
+    shutil.copytree(ROOT / "examples", folder / "examples")
+    (learner,) = python_blocks("docs/add-a-learner.md")
+    (folder / "my_learner.py").write_text(learner)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def environment(home: Path) -> dict[str, str]:
+    """A fresh virtual environment in which nsl-bench is installed (its dependencies from this one)."""
+    place = home / "env"
+    venv.create(place, with_pip=False, symlinks=True)
+    (site,) = place.glob("lib/python*/site-packages")
+    (site / "dependencies.pth").write_text("\n".join(path for path in sys.path if "site-packages" in path))
+    install = [sys.executable, "-m", "pip", "--python", str(place / "bin" / "python"), "install", "--quiet"]
+    install += ["--no-deps", "--no-build-isolation", "--force-reinstall", str(ROOT)]
+    done = subprocess.run(install, capture_output=True, text=True)
+    if done.returncode:
+        pytest.skip(f"there is no pip here that can install: {done.stderr[-200:]}")
+    path = f"{place / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    return {**os.environ, "PATH": path, "VIRTUAL_ENV": str(place)}
+
+
+@isolated
+@pytest.mark.slow
+def test_the_page_word_by_word(home: Path, environment: dict[str, str]) -> None:
+    page = (ROOT / "docs" / "add-a-learner.md").read_text(encoding="utf-8")
+    lines = re.findall(r"^\$ (nsl-bench .*)$", page, re.MULTILINE)
+    assert len(lines) == 7
+    for line in lines:
+        if line.startswith("nsl-bench score"):
+            for folder in (home / "folders").iterdir():
+                answer = [str(home / "env" / "bin" / "python"), "examples/command_nearest.py", str(folder)]
+                subprocess.run(answer, cwd=home, env=environment, check=True, capture_output=True)
+        shell = ["sh", "-c", line]
+        done = subprocess.run(shell, cwd=home, env=environment, capture_output=True, text=True, timeout=900)
+        print(f"$ {line}\n{done.stdout}{done.stderr}")
+        assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
+        if line.startswith("nsl-bench check"):
+            assert done.stdout.splitlines()[-1] == "No problems found."
+        if line.startswith("nsl-bench report"):
+            rows = [row for row in done.stdout.splitlines() if row.startswith("|")]
+            for learner in ("my_learner.py:Nearest", "ffnsl"):
+                assert sum(f"| {learner} " in row for row in rows) == 2
+
+
+@isolated
+def test_the_page_in_short(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page's learner beside FFNSL, with true concepts and in this environment."""
+    monkeypatch.chdir(home)
+    sweep = "run sudoku_4x4 --track symbolic --learner my_learner.py:Nearest --learner ffnsl "
+    sweep += "--repeats 1 --jobs 1 --out short/"
+    for line in (sweep, "report short/ --no-curves"):
+        result = CliRunner().invoke(main, line.split(), standalone_mode=False)
+        assert not result.exception and not result.return_value, result.output
+    assert "| my_learner.py:Nearest " in result.stdout and "| ffnsl " in result.stdout

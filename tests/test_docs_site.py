@@ -37,7 +37,6 @@ def text(path: Path) -> str:
 
 
 def prose(path: Path) -> str:
-    """A page without its code."""
     return re.sub(r"^(`{3,})[^\n]*\n.*?^\1", "", text(path), flags=re.DOTALL | re.MULTILINE)
 
 
@@ -53,9 +52,8 @@ def reached(page: Path) -> Iterator[Path]:
     yield page
     for block in re.findall(r"```\{toctree\}\n(.*?)```", text(page), re.DOTALL):
         for entry in (line for line in block.splitlines() if line and not line.startswith(":")):
-            (file,) = [
-                place for end in (".md", ".ipynb") if (place := page.parent / f"{entry}{end}").is_file()
-            ]
+            places = [page.parent / f"{entry}{end}" for end in (".md", ".ipynb")]
+            (file,) = [place for place in places if place.is_file()]
             yield from reached(file)
 
 
@@ -70,9 +68,7 @@ def test_links_lead_somewhere(page: Path) -> None:
             continue
         place, _, anchor = target.partition("#")
         file = (page.parent / place).resolve() if place else page
-        assert file.exists() and ROOT in file.parents, (
-            f"{name(page)} links to {target}, which does not exist."
-        )
+        assert file.exists() and ROOT in file.parents, f"{name(page)} links to {target}: not there"
         if anchor:
             assert anchor in anchors(file), f"{name(page)} links to {target}; {place} has no such heading."
 
@@ -139,9 +135,8 @@ def test_how_to_guides_word_for_word(page: Path, tmp_path: Path) -> None:
         if file:
             (tmp_path / file).write_text(words)
         elif not words.startswith("pip "):
-            done = subprocess.run(
-                ["sh", "-c", words], cwd=tmp_path, env=env, capture_output=True, text=True, timeout=900
-            )
+            how = {"cwd": tmp_path, "env": env, "capture_output": True, "text": True, "timeout": 900}
+            done = subprocess.run(["sh", "-c", words], **how)
             assert done.returncode == 0, f"{words}\n{done.stdout}{done.stderr}"
 
 
@@ -159,9 +154,8 @@ def test_the_site_is_built_without_warnings_and_works_from_the_disk(tmp_path: Pa
     for target in re.findall(r"\]\(([^)]+)\)", (site / "llms.txt").read_text()):
         assert (site / target).is_file(), target
     for page in site.rglob("*.html"):
-        loaded = re.findall(
-            r"<(?:script|img|link rel=\"stylesheet\")[^>]*(?:src|href)=\"(\w+:[^\"]+)", page.read_text()
-        )
+        address = r"<(?:script|img|link rel=\"stylesheet\")[^>]*(?:src|href)=\"(\w+:[^\"]+)"
+        loaded = re.findall(address, page.read_text())
         assert [address for address in loaded if not address.startswith("data:")] == [], page
     functions = (site / "reference" / "functions.html").read_text()
     assert "nsl_bench.evaluate" in functions and "nsl_bench.Results.compare" in functions

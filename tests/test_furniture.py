@@ -41,12 +41,10 @@ def test_the_citation_is_one() -> None:
 
 
 def targets() -> set[str]:
-    """What make can be asked for."""
     return set(re.findall(r"^([a-z][\w-]*):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
 
 
 def steps(workflow: Path) -> Iterator[dict[str, Any]]:
-    """Of all jobs."""
     for job in parsed(workflow)["jobs"].values():
         assert {"runs-on", "steps"} <= set(job)
         yield from job["steps"]

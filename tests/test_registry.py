@@ -27,21 +27,10 @@ def test_a_spec_reads_and_prints(text: str, spec: Spec) -> None:
     assert str(spec) == text
 
 
-@pytest.mark.parametrize("kind", sorted(registry.KINDS))
-def test_every_registered_part_can_be_imported(kind: registry.Kind) -> None:
-    assert registry.names(kind)
-    for name in registry.names(kind):
-        assert callable(registry.factory(kind, name))
-
-
-def test_an_unknown_name_gets_a_suggestion() -> None:
-    with pytest.raises(UserError, match=r"Unknown benchmark 'folow_suit'\. Did you mean 'follow_suit'\?"):
-        registry.create("benchmark", "folow_suit")
-
-
 @pytest.mark.parametrize(
     ("spec", "sentence"),
     [
+        ("folow_suit", r"Unknown benchmark 'folow_suit'\. Did you mean 'follow_suit'\?"),
         ("follow_suit:player=3", r"no option 'player'\. Did you mean 'players'\?"),
         ("follow_suit:players=three", r"'players'.* must be a whole number; got 'three'"),
         ("follow_suit:players=99", r"players must be between 2 and 13; got 99"),
@@ -85,6 +74,8 @@ def test_a_learner_comes_from_a_file(tmp_path: Path) -> None:
         ("import no_such_module\n", "cannot be imported: ModuleNotFoundError"),
         ("class Mine\n", "cannot be imported: SyntaxError"),
         ("class Mine:\n    def __init__(self):\n        1 / 0\n", "cannot be created: ZeroDivisionError"),
+        ("import sys\nsys.exit(3)\n", r"cannot be imported: SystemExit: 3\.$"),
+        ("import math\n", r"has no 'Mine'\. It defines no class\.$"),
     ],
 )
 def test_a_learner_whose_code_is_broken_gets_a_sentence(tmp_path: Path, code: str, sentence: str) -> None:
@@ -135,11 +126,7 @@ def test_functions_in_files_take_options(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("spec", "sentence"),
     [
-        (
-            "Mine:alpa=2",
-            r"'.*mine\.py:Mine' has no option 'alpa'\. Did you mean 'alpha'\? "
-            r"Its options: alpha, beta, gamma, name\.",
-        ),
+        ("Mine:alpa=2", r"mine\.py:Mine' has no option 'alpa'\. Did you mean 'alpha'\? Its options: alpha,"),
         ("Mine:zzz=2", r"has no option 'zzz'\. Its options: alpha, beta, gamma, name\."),
         ("Mine:alpha=much", r"option 'alpha': the value must be a number; got 'much'"),
         ("NUMBER", r"mine\.py:NUMBER' must be a class or a function"),
@@ -221,17 +208,3 @@ def test_an_option_with_its_default_is_no_other_run() -> None:
     given = ["random_forest", "random_forest:trees=100", "random_forest:100"]
     (job,) = plan("follow_suit", given, track="symbolic")
     assert job.learner == "random_forest"
-
-
-def test_a_file_that_ends_the_program_is_one_sentence(tmp_path: Path) -> None:
-    file = tmp_path / "leaves.py"
-    file.write_text("import sys\nsys.exit(3)\n")
-    with pytest.raises(UserError, match=r"cannot be imported: SystemExit: 3\.$"):
-        registry.create("learner", f"{file}:Leaves")
-
-
-def test_a_file_without_classes_says_so(tmp_path: Path) -> None:
-    file = tmp_path / "bare.py"
-    file.write_text("import math\n")
-    with pytest.raises(UserError, match=r"has no 'Bare'\. It defines no class\.$"):
-        registry.create("learner", f"{file}:Bare")

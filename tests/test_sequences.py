@@ -18,16 +18,9 @@ SPACE = ConceptSpace("digit", ("0", "1"))
 
 def sequential(lengths: list[int]) -> Split:
     steps = np.concatenate([np.arange(1, length + 1) for length in lengths]).astype(np.int32)
-    n = len(steps)
-    return Split(
-        "test",
-        SPACE,
-        (np.arange(n) % 2).astype(np.int16)[:, None],
-        np.zeros(n, np.int16),
-        {"row": np.arange(n)},
-        sequences=sequences_of(steps),
-        steps=steps,
-    )
+    rows, concepts = np.arange(len(steps)), (np.arange(len(steps)) % 2).astype(np.int16)[:, None]
+    order = {"sequences": sequences_of(steps), "steps": steps}
+    return Split("test", SPACE, concepts, np.zeros(len(steps), np.int16), {"row": rows}, **order)
 
 
 def test_rows_are_sequences_of_their_own_by_default() -> None:
@@ -97,9 +90,8 @@ def test_metrics_of_sequences() -> None:
     split = sequential([2, 2, 2, 2])
     predicted = split.labels.copy()
     predicted[0] = 1
-    answers = Answers(
-        split.labels.astype(np.int64), predicted, ("a", "b"), steps=split.steps, images=np.full(8, 2)
-    )
+    labels, images = split.labels.astype(np.int64), np.full(8, 2)
+    answers = Answers(labels, predicted, ("a", "b"), steps=split.steps, images=images)
     found = compute(METRICS, answers)
     assert found["framework_accuracy"] == 7 / 8 and found["sequence_accuracy"] == 3 / 4
     assert np.isclose(found["effective_image_accuracy"] ** 4, 3 / 4)

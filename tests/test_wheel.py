@@ -48,7 +48,6 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def started(installed: Path, folder: Path, *words: str | Path) -> subprocess.Popen[str]:
-    """Start the installed program in a folder."""
     code = (
         "import sys, nsl_bench, nsl_bench.generators as generators, nsl_bench.leaderboard as board\n"
         "from nsl_bench.cli import run\n"
@@ -57,15 +56,12 @@ def started(installed: Path, folder: Path, *words: str | Path) -> subprocess.Pop
     )
     line = [sys.executable, "-P", "-c", code, *map(str, words)]
     environment = {**os.environ, "PYTHONPATH": str(installed)}
-    return subprocess.Popen(
-        line, cwd=folder, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-    )
+    return subprocess.Popen(line, cwd=folder, env=environment, text=True, stdout=-1, stderr=-1)
 
 
 def program(
     installed: Path, folder: Path, *words: str | Path, timeout: float = 300
 ) -> subprocess.CompletedProcess[str]:
-    """Run the installed program in a folder."""
     with started(installed, folder, *words) as process:
         out, errors = process.communicate(timeout=timeout)
     return subprocess.CompletedProcess(words, process.returncode, out, errors)
@@ -123,10 +119,8 @@ REPRODUCE = ["reproduce", "ffnsl2023", "--task", "sudoku_4x4", "--no-images", "-
 
 def test_reproducing_says_which_data_it_needs(installed: Path, tmp_path: Path) -> None:
     done = program(installed, tmp_path, *REPRODUCE, "out")
-    assert done.returncode == 2
-    assert done.stderr.startswith(
-        "nsl-bench: --data: the folder of splits data/ffnsl_splits/sudoku_4x4 does not exist;"
-    )
+    said = "nsl-bench: --data: the folder of splits data/ffnsl_splits/sudoku_4x4 does not exist;"
+    assert done.returncode == 2 and done.stderr.startswith(said)
 
 
 def test_reproducing_starts_with_the_users_data(installed: Path, tmp_path: Path) -> None:

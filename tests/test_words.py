@@ -84,7 +84,6 @@ def helps() -> Iterator[tuple[str, str, str]]:
 
 @functools.cache
 def texts() -> tuple[tuple[str, str, str], ...]:
-    """Kind, place and text of every string."""
     return *helps(), *(
         (kind, f"{path.relative_to(ROOT)}:{line}", text)
         for package in PACKAGES
@@ -120,7 +119,6 @@ def test_sentences_are_short(kind: str) -> None:
 
 
 def test_helps_are_sentences() -> None:
-    wrong = [
-        (place, text) for kind, place, text in texts() if kind == "help" and not text.endswith((".", ")"))
-    ]
+    said = [(place, text) for kind, place, text in texts() if kind == "help"]
+    wrong = [(place, text) for place, text in said if not text.endswith((".", ")"))]
     assert not wrong, listed(wrong)

@@ -14,7 +14,6 @@ from nsl_bench.run.sweep import EXECUTORS
 
 
 def listed(*words: str) -> str:
-    """What `nsl-bench list` prints."""
     done = CliRunner().invoke(main, ["list", *words], catch_exceptions=False)
     assert done.exit_code == 0
     return done.stdout

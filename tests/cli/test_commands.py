@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import importlib
 import json
 import os
 import re
@@ -11,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -20,6 +22,7 @@ from click.testing import CliRunner
 
 from nsl_bench.cli import GROUP, Command, main, run
 from nsl_bench.core.errors import UserError
+from nsl_bench.core.interrupts import patient
 from nsl_bench.learners import environments
 from nsl_bench.run.bench import Bench
 from nsl_bench.run.plan import plan
@@ -27,11 +30,11 @@ from nsl_bench.run.record import LIBRARIES, processor, versions
 from nsl_bench.run.store import Store
 from nsl_bench.run.sweep import SchedulerLost
 
+RUN = ["run", "sudoku_4x4", "--learner"]
 COMMANDS = sorted(point.name for point in entry_points(group=GROUP))
 
 
 def nsl_bench(*words: str | Path, timeout: float = 300) -> subprocess.CompletedProcess[str]:
-    """Run the program in a process of its own."""
     line = [sys.executable, "-m", "nsl_bench", *map(str, words)]
     return subprocess.run(line, capture_output=True, text=True, timeout=timeout)
 
@@ -78,20 +81,14 @@ def test_help_and_import_load_nothing_heavy() -> None:
     [
         (["rum"], "Unknown command 'rum'. Did you mean 'run'?"),
         (["run", "folow_suit", "--learner", "majority", "--out", "r"], "Did you mean 'follow_suit'?"),
-        (["run", "sudoku_4x4", "--learner", "majorty", "--out", "r"], "Did you mean 'majority'?"),
-        (["run", "sudoku_4x4", "--learner", "majority", "--shift", "rotat90", "--out", "r"], "'rotate90'?"),
-        (["run", "sudoku_4x4", "--learner", "majority", "--percents", "0,500", "--out", "r"], "got 500"),
-        (["run", "sudoku_4x4", "--learner", "majority", "--percents", "0,x", "--out", "r"], "got 'x'"),
-        (
-            ["run", "sudoku_4x4", "--learner", "majority", "--percents", "50", "--out", "r"],
-            "name one with --shift",
-        ),
+        ([*RUN, "majorty", "--out", "r"], "Did you mean 'majority'?"),
+        ([*RUN, "majority", "--shift", "rotat90", "--out", "r"], "'rotate90'?"),
+        ([*RUN, "majority", "--percents", "0,500", "--out", "r"], "got 500"),
+        ([*RUN, "majority", "--percents", "0,x", "--out", "r"], "got 'x'"),
+        ([*RUN, "majority", "--percents", "50", "--out", "r"], "name one with --shift"),
         (["run", "sudoku_4x4", "--lerner", "majority", "--out", "r"], "No such option '--lerner'"),
-        (
-            ["run", "sudoku_4x4", "--learner", "no/such/file.py:Mine", "--out", "r"],
-            "the file no/such/file.py does not exist",
-        ),
-        (["run", "sudoku_4x4", "--learner", "majority", "--source", "mnist:.", "--out", "r"], "MNIST"),
+        ([*RUN, "no/such/file.py:Mine", "--out", "r"], "the file no/such/file.py does not exist"),
+        ([*RUN, "majority", "--source", "mnist:.", "--out", "r"], "MNIST"),
         (["report", "no/such/folder"], "no/such/folder does not exist"),
         (["list", "learner"], "Did you mean 'learners'?"),
     ],
@@ -111,13 +108,8 @@ def test_bad_input_gets_one_sentence_and_code_2(
 def test_a_reader_that_leaves_ends_the_program_in_silence(words: list[str]) -> None:
     read, write = os.pipe()
     os.close(read)
-    done = subprocess.run(
-        [sys.executable, "-m", "nsl_bench", *words],
-        stdout=write,
-        stderr=subprocess.PIPE,
-        text=True,
-        check=False,
-    )
+    line = [sys.executable, "-m", "nsl_bench", *words]
+    done = subprocess.run(line, stdout=write, stderr=subprocess.PIPE, text=True, check=False)
     os.close(write)
     assert (done.returncode, done.stderr) == (141, "")
 
@@ -153,16 +145,7 @@ def test_the_command_that_goes_on_after_a_scheduler_ended(
 
 
 def test_a_run_is_reported_and_resumed(tmp_path: Path) -> None:
-    words = [
-        "run",
-        "sudoku_4x4",
-        "--learner",
-        "majority",
-        "--learner",
-        "random_forest",
-        "--track",
-        "symbolic",
-    ]
+    words = [*RUN, "majority", "--learner", "random_forest", "--track", "symbolic"]
     words += ["--repeats", "2", "--jobs", "1", "--out", str(tmp_path / "results")]
     first = nsl_bench(*words)
     assert first.returncode == 0, first.stderr
@@ -183,8 +166,9 @@ def test_a_learner_that_fails_costs_only_its_runs(tmp_path: Path) -> None:
         "    def fit(self, train):\n        print('fitted')\n        return self\n"
         "    def predict_proba(self, test):\n        return test.concepts\n"
     )
-    words = ["run", "sudoku_4x4", "--learner", f"{learner}:Bad", "--learner", "majority", "--repeats", "1"]
-    done = nsl_bench(*words, "--jobs", "1", "--track", "symbolic", "--out", tmp_path / "results")
+    words = [*RUN, f"{learner}:Bad", "--learner", "majority", "--repeats", "1", "--jobs", "1"]
+    words += ["--track", "symbolic", "--out", str(tmp_path / "results")]
+    done = nsl_bench(*words)
     assert done.returncode == 1
     assert "1 runs done, 1 failed" in done.stdout
     assert "Learners of the track 'end_to_end' do not get concepts" in done.stderr
@@ -192,13 +176,10 @@ def test_a_learner_that_fails_costs_only_its_runs(tmp_path: Path) -> None:
     assert "fitted" in log.read_text() and "    fitted" in done.stderr
     (failure,) = (r for r in Store(tmp_path / "results") if r.status != "ok")
     assert (failure.status, failure.output) == ("crashed", "fitted")
-    again = nsl_bench(*words, "--jobs", "1", "--track", "symbolic", "--out", tmp_path / "results")
+    again = nsl_bench(*words)
     assert "0 runs done, 0 failed, 1 already done, 1 had failed before (--rerun failed" in again.stdout
     assert again.returncode == 1
-    again = nsl_bench(
-        *words, "--jobs", "1", "--track", "symbolic", "--rerun", "failed", "--out", tmp_path / "results"
-    )
-    assert "0 runs done, 1 failed, 1 already done" in again.stdout
+    assert "0 runs done, 1 failed, 1 already done" in nsl_bench(*words, "--rerun", "failed").stdout
 
 
 @pytest.mark.skipif(os.name == "nt", reason="signals differ")
@@ -215,22 +196,8 @@ def test_an_interrupted_sweep_keeps_what_is_known(tmp_path: Path, how: signal.Si
         "    def predict_proba(self, test):\n        return np.full((len(test), test.n_labels), 0.5)\n"
     )
     out = tmp_path / "results"
-    words = [
-        "run",
-        "sudoku_4x4",
-        "--learner",
-        f"{learner}:Slow",
-        "--track",
-        "symbolic",
-        "--repeats",
-        "6",
-        "--jobs",
-        "1",
-        "--allow",
-        f"write={tmp_path}",
-        "--out",
-        str(out),
-    ]
+    words = [*RUN, f"{learner}:Slow", "--track", "symbolic", "--repeats", "6", "--jobs", "1"]
+    words += ["--allow", f"write={tmp_path}", "--out", str(out)]
     process = subprocess.Popen([sys.executable, "-m", "nsl_bench", *words], stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and len(list(Store(out)) if (out / "store.json").exists() else []) < 2:
@@ -281,3 +248,67 @@ def test_the_report_names_learners_whose_runs_failed(tmp_path: Path) -> None:
     assert f"1 crashed ({learners[0]}: 1)" in said.output and "No finished runs" in said.output
     assert f"1 runs are not applicable to their learners ({learners[1]}: 1)" in said.output
     assert "crashed" in CliRunner().invoke(report, [results, "--runs"]).output
+
+
+# Ctrl-C reaches whoever is to hear it.
+
+
+@pytest.fixture
+def plain_handler() -> Iterator[None]:
+    """Python's own: a test of the command line leaves a patient one, deaf after its first Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("plain_handler")
+def test_an_import_that_swallows_ctrl_c_only_delays_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "swallowing_module.py").write_text(
+        "import signal\ntry:\n    signal.raise_signal(signal.SIGINT)\nexcept BaseException:\n    pass\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    with patient(), pytest.raises(KeyboardInterrupt):
+        importlib.import_module("swallowing_module")
+        time.sleep(10)
+
+
+@pytest.mark.usefixtures("plain_handler")
+def test_a_second_ctrl_c_does_not_disturb_the_end() -> None:
+    with patient():
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+
+
+IMPORTING = """
+import builtins, os, signal, sys, time
+known, (module, sent) = builtins.__import__, sys.argv[1:]
+def importing(name, *words, **more):
+    if name == module:
+        builtins.__import__ = known
+        os.kill(os.getpid(), getattr(signal, sent))
+    return known(name, *words, **more)
+builtins.__import__ = importing
+write = sys.stdout.write
+sys.stdout.write = lambda text: (time.sleep(0.1), write(text))[1]  # the command outlives the import
+from nsl_bench.__main__ import main
+sys.argv[1:] = ["list", "learners"]
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "code"),
+    [
+        ("nsl_bench.cli", "SIGINT", 130),
+        ("click", "SIGINT", 130),
+        ("nsl_bench.core.registry", "SIGINT", 130),
+        ("nsl_bench.core.registry", "SIGTERM", 143),
+    ],
+)
+def test_a_signal_during_the_first_imports(module: str, name: str, code: int) -> None:
+    words = [sys.executable, "-c", IMPORTING, module, name]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert (done.returncode, done.stderr.strip()) == (code, "nsl-bench: Interrupted.")

@@ -41,34 +41,21 @@ def _seen_once() -> Iterator[None]:
 
 
 def stored(
-    folder: Path,
-    hypothesis: Hypothesis | None,
-    *,
-    status: str = "ok",
-    track: Track = "pretrained",
-    predictions: bool = True,
+    folder: Path, rules: Hypothesis | None, status: str = "ok", track: Track = "pretrained", rows: int = 2
 ) -> str:
     """A results folder with one run of Sudoku that answers what nothing would; the run's key."""
-    network = "softmax" if track == "pretrained" else None
-    standard = ("standard", 0.0) * 2
-    job = Job("sudoku_4x4", "1.0.0", "mnist", "f", *standard, "small", 1, "ffnsl", track, network)
-    images = make_source(registry.create("benchmark", "sudoku_4x4"), source()).fingerprint()
-    job = Job(**{**job.__dict__, "source": source(), "source_fingerprint": images})
-    record = Record(job, status, hypothesis=hypothesis)  # type: ignore[arg-type]
+    task = registry.create("benchmark", "sudoku_4x4")
+    source, network = str(task.sources[0]), "softmax" if track == "pretrained" else None
+    images, standard = make_source(task, source).fingerprint(), ("standard", 0.0) * 2
+    job = Job("sudoku_4x4", "1.0.0", source, images, *standard, "small", 1, "ffnsl", track, network)
+    record = Record(job, status, hypothesis=rules)  # type: ignore[arg-type]
     store = Store(folder)
     store.add(record)
-    if predictions:
-        rows = {"evaluation": ["hypothesis", "framework"], "example": ["test-0"] * 2, "label": ["valid"] * 2}
-        rows |= {"predicted": ["valid", "invalid"], "p_valid": [1.0, 0.1234], "p_invalid": [0.0, 0.7654]}
-        store.add_predictions(record.key, pd.DataFrame(rows))
+    if rows:
+        told = {"evaluation": ["hypothesis", "framework"], "example": ["test-0"] * 2, "label": ["valid"] * 2}
+        told |= {"predicted": ["valid", "invalid"], "p_valid": [1.0, 0.1234], "p_invalid": [0.0, 0.7654]}
+        store.add_predictions(record.key, pd.DataFrame(told))
     return record.key
-
-
-def source() -> str:
-    """The default image source of the task."""
-    from nsl_bench.core import registry
-
-    return str(registry.create("benchmark", "sudoku_4x4").sources[0])
 
 
 def explained(folder: Path, key: str, example: str = "test-0", *more: str) -> str:
@@ -90,12 +77,12 @@ def test_a_runs_answer_is_the_stored_one_and_the_rules_are_apart(tmp_path: Path)
 
 
 def test_what_was_not_stored_is_said(tmp_path: Path) -> None:
-    key = stored(tmp_path / "none", Hypothesis(RULES, 6), predictions=False)
+    key = stored(tmp_path / "none", Hypothesis(RULES, 6), rows=0)
     assert "has no predictions of this run" in explained(tmp_path / "none", key)
-    key = stored(tmp_path / "other", Hypothesis(RULES, 6))
-    assert "has no predictions for test-1" in explained(tmp_path / "other", key, "test-1")
-    assert "a run has predictions for test examples only" in explained(tmp_path / "other", key, "train-0")
-    key = stored(tmp_path / "failed", None, status="crashed", predictions=False)
+    key = stored(tmp_path / "results", Hypothesis(RULES, 6))
+    assert "has no predictions for test-1" in explained(tmp_path / "results", key, "test-1")
+    assert "a run has predictions for test examples only" in explained(tmp_path / "results", key, "train-0")
+    key = stored(tmp_path / "failed", None, "crashed", rows=0)
     assert "the run failed (crashed)" in explained(tmp_path / "failed", key)
 
 
@@ -120,12 +107,7 @@ def test_an_empty_hypothesis_is_not_the_true_rule(tmp_path: Path) -> None:
 
 def test_a_network_that_the_run_did_not_use_is_named(tmp_path: Path) -> None:
     key = stored(tmp_path / "results", Hypothesis(RULES, 6), track="symbolic")
-    assert "Concepts predicted by the network (softmax; the run used none):" in explained(
-        tmp_path / "results", key
-    )
-
-
-def test_a_run_that_is_not_there_is_told(tmp_path: Path) -> None:
-    stored(tmp_path / "results", None)
+    text = explained(tmp_path / "results", key)
+    assert "Concepts predicted by the network (softmax; the run used none):" in text
     with pytest.raises(UserError, match="matches no run"):
         explained(tmp_path / "results", "zzzz")

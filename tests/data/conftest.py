@@ -7,8 +7,16 @@ from pathlib import Path
 
 import pytest
 
+from nsl_bench.core import registry
 from nsl_bench.data.generate import generate
 from nsl_bench.data.recipe import Recipe
+
+BENCHMARKS = [
+    name
+    for name in registry.names("benchmark")
+    if registry.create("benchmark", name).sources[0] in registry.names("source")
+]
+"""Those whose images come with the package."""
 
 RECIPE = Recipe("sudoku_4x4", train=24, test=20, repeats=2, percents=(50.0,))
 

@@ -38,11 +38,9 @@ class Hub:
     answer: tuple[int, bytes] = (500, b'{"error": "out of order"}')
 
     def sha(self, number: int) -> str:
-        """The name of a commit."""
         return f"{number:040x}"
 
     def files(self, repository: str, revision: str) -> tuple[dict[str, bytes], str] | None:
-        """The files at a revision, and the commit's name."""
         count = len(self.commits[repository])
         number = self.tags[repository].get(revision)
         if revision == "main" and not count:
@@ -95,9 +93,7 @@ class _Handler(BaseHTTPRequestHandler):
         if words == ["api", "repos", "create"]:
             asked = json.loads(body)
             assert asked["type"] == "dataset"
-            name = (
-                asked["name"] if not asked.get("organization") else f"{asked['organization']}/{asked['name']}"
-            )
+            name = "/".join(filter(None, (asked.get("organization"), asked["name"])))
             if name in hub.commits:
                 return self._answer(409, {"error": "exists", "url": f"{hub.url}/datasets/{name}"})
             hub.commits[name], hub.tags[name] = [], {}
@@ -115,25 +111,19 @@ class _Handler(BaseHTTPRequestHandler):
         if repository not in hub.commits:
             return self._answer(404, {"error": "none"}, X_Error_Code="RepoNotFound")
         if what == "preupload":
-            modes = [
-                {
-                    "path": one["path"],
-                    "uploadMode": "lfs" if one["path"].endswith(".parquet") else "regular",
-                    "shouldIgnore": False,
-                    "oid": None,
-                }
-                for one in json.loads(body)["files"]
-            ]
-            return self._answer(200, {"files": modes})
+            paths = [one["path"] for one in json.loads(body)["files"]]
+            modes = {path: "lfs" if path.endswith(".parquet") else "regular" for path in paths}
+            same = {"shouldIgnore": False, "oid": None}
+            files = [{"path": path, "uploadMode": mode, **same} for path, mode in modes.items()]
+            return self._answer(200, {"files": files})
         if what == "commit":
             return self._commit(repository, [json.loads(line) for line in body.splitlines()])
         assert what == "tag", words
         tag = json.loads(body)["tag"]
         if tag in hub.tags[repository]:
             return self._answer(409, {"error": "tag exists"})
-        hub.tags[repository][tag] = next(
-            k for k in range(len(hub.commits[repository])) if hub.sha(k) == words[5] or words[5] == "main"
-        )
+        numbers = range(len(hub.commits[repository]))
+        hub.tags[repository][tag] = next(k for k in numbers if words[5] in (hub.sha(k), "main"))
         return self._answer(200, {})
 
     def _commit(self, repository: str, lines: list[dict[str, Any]]) -> None:

@@ -138,8 +138,7 @@ def test_what_the_hub_does_not_have(hub: Hub, tmp_path: Path) -> None:
     names = ("someone/nothing@v1.0.0", f"{REPOSITORY}@v9", REPOSITORY, f"{REPOSITORY}@v0")
     assert load(hub, tmp_path, *(f"{name} rotate90 50 2" for name in names)) == [
         "The data set someone/nothing at v1.0.0 does not exist on the Hub, or is private; "
-        "check the name, or log in with "
-        "`hf auth login`.",
+        "check the name, or log in with `hf auth login`.",
         f"The revision does not exist on the Hub: {REPOSITORY} at v9.",
         f"{REPOSITORY} needs a revision (tag or commit), so that results stay reproducible; write "
         f"'{REPOSITORY}@v1.0.0'.",

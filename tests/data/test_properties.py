@@ -20,11 +20,7 @@ from nsl_bench.core.types import BLANK
 from nsl_bench.data.splits import make_source, make_split, symbolic_split
 from nsl_bench.logic.inference.crisp import crisp_labels
 
-BENCHMARKS = [
-    name
-    for name in registry.names("benchmark")
-    if registry.create("benchmark", name).sources[0] in registry.names("source")
-]
+from .conftest import BENCHMARKS
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)

@@ -20,11 +20,7 @@ from nsl_bench.data.splits import make_source, symbolic_split
 from nsl_bench.run.mock_tasks import Patches, PatchSource
 from nsl_bench.testing.toy import Negative, patches
 
-BENCHMARKS = [
-    name
-    for name in registry.names("benchmark")
-    if registry.create("benchmark", name).sources[0] in registry.names("source")
-]
+from .conftest import BENCHMARKS
 
 
 @pytest.mark.parametrize("name", BENCHMARKS)

@@ -23,10 +23,10 @@ from nsl_bench.data.verify import verify
 TURNED = "rotate90/train-00000-of-00001.parquet"
 
 
-def change(
-    folder: Path, path: str, edit: Callable[[list[dict[str, Any]]], list[dict[str, Any]] | None]
-) -> None:
-    """Write a parquet file again with other rows."""
+Rows = list[dict[str, Any]]
+
+
+def change(folder: Path, path: str, edit: Callable[[Rows], Rows | None]) -> None:
     table = pq.read_table(folder / path)
     rows = table.to_pylist()
     rows = edit(rows) or rows
@@ -38,7 +38,7 @@ def first_image(row: dict[str, Any]) -> dict[str, Any]:
     return next(image for image, c in zip(row["images"], row["concepts"], strict=True) if c >= 0)
 
 
-def repaint(rows: list[dict[str, Any]], row: int, by: int) -> None:
+def repaint(rows: Rows, row: int, by: int) -> None:
     """Another level for one pixel of the first image of a row."""
     image = first_image(rows[row])
     pixels = np.asarray(Image.open(io.BytesIO(image["bytes"]))).copy()
@@ -87,7 +87,7 @@ def test_the_first_row_that_differs_is_named(
     ],
 )
 def test_every_column_counts(copied: Path, field: str, value: object) -> None:
-    def edit(rows: list[dict[str, Any]]) -> None:
+    def edit(rows: Rows) -> None:
         row = next(row for row in rows[3:] if row["label"] == 0)
         row[field] = value
 
@@ -145,7 +145,7 @@ def negative(picture: Image.Image) -> tuple[Image.Image, dict[str, Any]]:
     ],
 )
 def test_an_image_is_what_datasets_shows(copied: Path, save: Any, sentence: str) -> None:
-    def edit(rows: list[dict[str, Any]]) -> None:
+    def edit(rows: Rows) -> None:
         image = first_image(rows[0])
         buffer = io.BytesIO()
         picture, options = save(Image.open(io.BytesIO(image["bytes"])))
@@ -192,15 +192,12 @@ def test_a_manifest_of_another_format_or_none(copied: Path) -> None:
     edit_manifest(copied, format=3, generator="nsl-bench 9.0")
     with pytest.raises(UserError, match=r"has format 3, written by nsl-bench 9\.0; .* reads format 1\."):
         verify(copied)
-    (copied / "manifest.json").write_text('{"format": 1, "benchmark": "x"}')
-    with pytest.raises(UserError, match="was changed after it was written"):
-        verify(copied)
-    (copied / "manifest.json").write_text("{")
-    with pytest.raises(UserError, match="cannot be read"):
-        verify(copied)
-    (copied / "manifest.json").write_text("[" * 100_000)
-    with pytest.raises(UserError, match="cannot be read"):
-        verify(copied)
+    broken = {'{"format": 1, "benchmark": "x"}': "was changed after it was written"}
+    broken |= dict.fromkeys(("{", "[" * 100_000), "cannot be read")
+    for text, sentence in broken.items():
+        (copied / "manifest.json").write_text(text)
+        with pytest.raises(UserError, match=sentence):
+            verify(copied)
     (copied / "manifest.json").unlink()
     with pytest.raises(UserError, match=r"manifest\.json is missing"):
         verify(copied)

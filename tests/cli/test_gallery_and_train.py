@@ -1,3 +1,5 @@
+"""The commands `gallery` and `train`."""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -9,11 +11,13 @@ from click.testing import CliRunner
 from PIL import Image, ImageDraw
 
 from nsl_bench.cli import main
-from nsl_bench.core import registry
+from nsl_bench.core import cache, registry
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.source import ImageSource
 from nsl_bench.data.splits import make_source
+from nsl_bench.perception import trained_networks
+from nsl_bench.perception.network import header_of
 from nsl_bench.report import gallery
 from nsl_bench.report.gallery import severities
 
@@ -62,12 +66,8 @@ def shown(task: Benchmark, source: ImageSource) -> list[str]:
 def test_captions_are_whole_and_keep_to_their_block(
     width: int, columns: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    names = [
-        "a",
-        "Corn_(maize)___Cercospora_leaf_spot Gray_leaf_spot",
-        "x" * 60,
-        "hue 0.1, 0.2, 0.3, 0.4, 0.5",
-    ]
+    names = ["a", "Corn_(maize)___Cercospora_leaf_spot Gray_leaf_spot", "x" * 60]
+    names.append("hue 0.1, 0.2, 0.3, 0.4, 0.5")
     written: list[tuple[float, float, str]] = []
     text = ImageDraw.ImageDraw.text
 
@@ -103,7 +103,51 @@ def test_severities_are_those_that_change_something() -> None:
 
 @pytest.mark.parametrize(("out", "what"), [("x.jpg", "must end in .png"), ("no/x.png", "does not exist")])
 def test_a_bad_place(out: str, what: str, tmp_path: Path) -> None:
+    words = ["gallery", "crop_yield", "--out", str(tmp_path / out)]
     with pytest.raises(UserError, match=what):
-        CliRunner().invoke(
-            main, ["gallery", "crop_yield", "--out", str(tmp_path / out)], catch_exceptions=False
-        )
+        CliRunner().invoke(main, words, catch_exceptions=False)
+
+
+# Training.
+
+QUICK = ["train", "sudoku_4x4", "--images-per-concept", "4", "--epochs", "1"]
+
+
+def test_train_prints_accuracies_and_lists_the_file(tmp_path: Path) -> None:
+    (tmp_path / trained_networks.INDEX).write_text("[]")
+    out = tmp_path / "small.safetensors"
+    result = CliRunner().invoke(main, [*QUICK, "--seed", "3", "--out", str(out)])
+    assert result.exit_code == 0, result.output
+    lines = [line.split() for line in result.output.splitlines()]
+    assert [line[0] for line in lines[:2]] == ["standard", "rotate90"]
+    assert all(0 <= float(line[1]) <= 1 for line in lines[:2])
+    header = header_of(out)
+    assert header["details"]["training"]["images"] == 16
+    assert header["details"]["accuracy"]["standard"] == pytest.approx(float(lines[0][1]), abs=1e-4)
+    assert "seed=3" in (tmp_path / trained_networks.INDEX).read_text()
+
+
+def test_train_leaves_the_network_where_runs_find_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path))
+    assert CliRunner().invoke(main, QUICK).exit_code == 0
+    benchmark = registry.create("benchmark", "sudoku_4x4")
+    trained_networks.trained("softmax:images_per_concept=4,epochs=1", benchmark, make_source(benchmark))
+    assert "Training" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["sudoku_4"], "Unknown benchmark 'sudoku_4'"),
+        (["sudoku_4x4", "--network", "softmx"], "Unknown network 'softmx'"),
+        (["sudoku_4x4", "--network", "softmax:epoch=3"], "has no option 'epoch'"),
+        (["sudoku_4x4", "--out", "nowhere/w.safetensors"], "the folder nowhere does not exist"),
+        (["sudoku_4x4", "--device", "abacus", "--epochs", "1"], "device 'abacus' cannot be used"),
+        (["sudoku_4x4", "--network", "softmax:seed=-1"], "softmax: seed must be between 0"),
+    ],
+)
+def test_bad_training(arguments: list[str], sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence):
+        CliRunner().invoke(main, ["train", *arguments], catch_exceptions=False)
