@@ -35,7 +35,7 @@ class Dcr:
         epochs: int = 1000,
         rate: float = 1e-3,
         weight: float = 0.5,
-        patience: int = 20,
+        patience: int = 100,
         seed: int = 0,
     ):
         self.embedding, self.epochs, self.rate = embedding, epochs, rate

@@ -38,7 +38,7 @@ class DeepProbLog:
     search_space = {"rate": (3e-4, 1e-3, 3e-3), "batch": (2, 16)}
 
     def __init__(
-        self, epochs: int = 1000, rate: float = 1e-3, batch: int = 2, patience: int = 20, seed: int = 0
+        self, epochs: int = 1000, rate: float = 1e-3, batch: int = 2, patience: int = 100, seed: int = 0
     ):
         self.epochs, self.rate, self.batch = epochs, rate, batch
         self.patience, self.seed = patience, seed

@@ -37,7 +37,7 @@ class Backbone:
         rate: float = 1e-3,
         decay: float = 0.01,
         batch: int = 32,
-        patience: int = 20,
+        patience: int = 100,
         seed: int = 0,
     ):
         self.side, self.hidden, self.epochs, self.rate = side, hidden, epochs, rate

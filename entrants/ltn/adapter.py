@@ -32,7 +32,7 @@ class Ltn:
         rate: float = 1e-3,
         batch: int = 32,
         p: int = 6,
-        patience: int = 20,
+        patience: int = 100,
         seed: int = 0,
     ):
         self.epochs, self.rate, self.batch, self.p = epochs, rate, batch, p

@@ -19,7 +19,7 @@ class ImageNetwork(GradientLearner):
 
     track: Track = "end_to_end"
     epochs = 1000
-    patience = 20
+    patience = 100
 
     @abstractmethod
     def _network(self, images: Any, labels: int) -> Any:

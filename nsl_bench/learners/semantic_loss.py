@@ -44,7 +44,7 @@ class SemanticLoss(HasOptions):
     batch: int = option(16, "examples in a minibatch", least=1)
     seed: int = option(0, "seed of weights and of the order of examples")
     patience: int = option(
-        20,
+        100,
         "passes without a smaller loss of validation examples after which training stops, or near the time "
         "limit, with the weights of the best pass; 0 to make all passes",
         least=0,
