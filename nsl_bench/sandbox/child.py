@@ -55,7 +55,8 @@ PRELOADED = (
     *("nsl_bench.logic.inference.crisp", "nsl_bench.logic.asp.program"),
     *("nsl_bench.logic.las.enumeration.kernels", "nsl_bench.logic.las.solver"),
     "nsl_bench.logic.las.clingo_tiers.one_shot",
-    *map("nsl_bench.learners.{}".format, ("ffnsl", "majority", "neural", "random_forest", "rules", "trees")),
+    *("nsl_bench.learners.ffnsl", "nsl_bench.learners.neural", "nsl_bench.learners.rules"),
+    "nsl_bench.learners.trees",
 )
 """Modules that later processes start with once a learner has imported them; none of it is a user's code."""
 
