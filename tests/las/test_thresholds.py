@@ -136,6 +136,14 @@ def test_two_constants_over_a_wide_range_are_proven(noise: int) -> None:
     assert found.statistics["evaluated"] < 1_000
 
 
+def test_two_constants_that_may_be_negated_are_proven_where_no_example_is_wrong() -> None:
+    text = ranged(50, "defined", "ilasp", negated=True).replace(DEFINED["less"], BETWEEN)
+    modes = "#modeb(less(var(num), const(num))).", "#modeb(between(var(num), const(num), const(num)))."
+    found = solve(LasTask.parse(text.replace(*modes), dialect="ilasp"))
+    assert (found.status, found.tier, found.score) == ("optimal", "A", 3)
+    assert found.statistics["evaluated"] < 2_000
+
+
 @pytest.mark.parametrize("flavour", ["thresholds_tied", "thresholds_negated"])
 def test_small_types_narrowed_like_large_ones_agree(flavour: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(comparisons, "_FEW_VALUES", 0)

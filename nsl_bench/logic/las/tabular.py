@@ -19,7 +19,7 @@ from nsl_bench.logic.las.bits import digest
 from nsl_bench.logic.las.enumeration.bodies import Bodies
 from nsl_bench.logic.las.enumeration.candidates import Candidate, candidates, given_candidates
 from nsl_bench.logic.las.enumeration.cells import Cells
-from nsl_bench.logic.las.enumeration.heads import Rule, head_forms, priced_parts, rule_text
+from nsl_bench.logic.las.enumeration.heads import HeadForm, Rule, head_forms, priced_parts, rule_text
 from nsl_bench.logic.las.language_bias import LanguageBias, ModeAtom, WeightedRule
 from nsl_bench.logic.las.set_cover.problem import CoverProblem
 from nsl_bench.logic.las.tables.conditions import Target, choice_atom, targets
@@ -40,6 +40,8 @@ _RELAXED_SHARE = 0.5
 """Of the time that is left, which a search without the constraints of `#bias` may take."""
 _MOST_SPELLINGS = 1_000
 """Rules that are tried in place of one that a constraint forbids."""
+_MANY_TESTS, _FEW_LITERALS = 200, 2
+"""With so many comparisons of one variable with constants, bodies of a few literals are tried first."""
 _WHOLE_SHARE = 0.8
 """Likewise, one that keeps the best rule of each shape that the constraints tell apart."""
 
@@ -206,17 +208,8 @@ class _TabularSearch:
         forms = head_forms(self._vocabulary, self._cells)
         self.adds_up = self._vocabulary.additive
         self._lap("tables")
-        self._rules = candidates(self._bodies, forms, self._cells, strict)
-        if len(branches) == 1:
-            self._rules += given_candidates(self._given, self._cells)
-        self._lap("enumeration")
-        self._statistics.update(
-            examples=len(self._task.examples),
-            contexts=self._grounding.columns.n,
-            evaluated=self._bodies.evaluated,
-            distinct=len(self._rules),
-        )
-        best = self._choose(branches)
+        best = self._by_few_literals(forms, branches) if sight is None and self.adds_up else None
+        best = best or self._enumerated(forms, branches, strict)
         if self._strict is not None and strict is None:
             best = self._allowed(best, branches, self._strict)
         self._lap("choice")
@@ -227,6 +220,37 @@ class _TabularSearch:
         note = f"Note: large tables were computed by numpy, which is slower: {self._bodies.failure}."
         message = " ".join([found.message, note]).strip()
         return replace(found, statistics=dict(self._statistics), message=message)
+
+    def _by_few_literals(self, forms: Sequence[HeadForm], branches: Sequence[_Branch]) -> _Best | None:
+        """The best choice of rules with few literals, of many, where no longer rule can be better."""
+        bodies = self._bodies
+        limits, literals = bodies.limits, bodies.literals
+        tests = sum(len(literal.types) == 1 and bool(literal.constants) for literal in literals)
+        few = tests < _MANY_TESTS or self._given or not forms
+        if few or (limits.literals is not None and limits.literals <= _FEW_LITERALS):
+            return None
+        bodies.limits = limits._replace(literals=_FEW_LITERALS)
+        best = self._enumerated(forms, branches, None)
+        bodies.limits = limits
+        each = min(cost / literal.size for literal in literals for cost in literal.costs.values())
+        longer = min(form.cost for form in forms) + math.ceil((_FEW_LITERALS + 1) * each)
+        return best if best.score <= min(branch.floor for branch in branches) + longer else None
+
+    def _enumerated(
+        self, forms: Sequence[HeadForm], branches: Sequence[_Branch], strict: LanguageBias | None
+    ) -> _Best:
+        """The best choice among rules with the bodies that there are."""
+        self._rules = candidates(self._bodies, forms, self._cells, strict)
+        if len(branches) == 1:
+            self._rules += given_candidates(self._given, self._cells)
+        self._lap("enumeration")
+        self._statistics.update(
+            examples=len(self._task.examples),
+            contexts=self._grounding.columns.n,
+            evaluated=self._bodies.evaluated,
+            distinct=len(self._rules),
+        )
+        return self._choose(branches)
 
     def _empty(self, branches: Sequence[_Branch]) -> Solution | None:
         """The empty hypothesis as an answer, if it covers what must be covered."""
