@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple, get_args
 from nsl_bench.core.budget import Abandoned, Budget, Expired, Undecided, abandonable, heeding_interrupts
 from nsl_bench.core.errors import UserError
 from nsl_bench.logic.las.checks import check_task
-from nsl_bench.logic.las.language_bias import LARGEST, LanguageBias
+from nsl_bench.logic.las.language_bias import ILASP_MAX_BODY, LARGEST, LanguageBias
 from nsl_bench.logic.las.semantics.verification import is_small
 from nsl_bench.logic.las.tabular import Unproven, better, solve_by_tables, tabular_tier
 from nsl_bench.logic.las.task import NOT_FOUND, LasTask, Progress, Solution, Tier
@@ -34,9 +34,9 @@ _ILASP_COST = 15
 _SOON = 1.0
 """Seconds after which covering begins where no rules are known."""
 _SOONER = 0.3
-"""The same in tier D, which is for what is hard."""
+"""The same from the beginning of a tier where that is for what is hard: tier D, or a large space."""
 _MANY_RULES = 10**6
-"""Rules of a space so large that it begins at once."""
+"""Rules of a large space; tier A, which enumerates them before it chooses, then comes after covering."""
 _FAVOUR = 3
 _FAVOURED = 10.0
 """How much more time than the search it then takes, for so many seconds or until it has found rules."""
@@ -241,12 +241,17 @@ class _Early:
         self._before = (*self._before, tier)
         if self._covering is not None:
             return
-        seconds = 0.0 if _rules(self._task.bias) >= _MANY_RULES else _SOON if tier < "D" else _SOONER
-        if tier in _TIERS[:2] and all(example.penalty is not None for example in self._task.examples):
-            if self._budget.deadline is None:
-                return
-            seconds = _SHARE * (self._budget.deadline - self._started)
-        self._budget.aside = self._started + seconds, self._cover
+        now, due = time.monotonic(), self._started + _SOON
+        large = _rules(self._task.bias) >= _MANY_RULES
+        soft = all(example.penalty is not None for example in self._task.examples)
+        if soft and tier in _TIERS[:2]:
+            if not large:
+                if self._budget.deadline is None:
+                    return
+                due = self._started + _SHARE * (self._budget.deadline - self._started)
+        elif large or tier == "D":
+            due = min(due, now if tier == "A" else now + _SOONER)
+        self._budget.aside = due, self._cover
         self._budget.pause()
 
     def incumbent(self) -> Incumbent:
@@ -307,9 +312,9 @@ class _Early:
 
 
 def _rules(bias: LanguageBias) -> int:
-    """About how many bodies the space has, constants aside; up to five literals are counted."""
+    """About how many bodies of at most five literals the space has, or of three where it states no limit."""
     literals = sum(bias.max_variables ** len(each.literal.variable_types) for each in bias.literals)
-    longest = 5 if bias.body_limit is None else min(5, bias.body_limit)
+    longest = ILASP_MAX_BODY if bias.body_limit is None else min(5, bias.body_limit)
     return comb(literals, longest)
 
 
