@@ -53,6 +53,18 @@ shop(a;b;c). near(a,b). near(b,c). near(c,c). open(X) :- shop(X), not shut(X). :
 #pos(x, {busy(a,mon), busy(b,mon)}, {busy(c,mon)}, {fair(mon). shut(c).}).
 #pos(y, {}, {busy(b,tue)}, {shut(a).}). #neg(z, {busy(a,tue)}, {}, {fair(tue). shut(b).}).
 """
+STALLS = """
+near(a,b). near(b,c). near(c,c). cold(b). open(X) :- shop(X), not shut(X).
+#modeh(busy(var(shop))). #modeb(open(var(shop))). #modeb(near(var(shop), var(shop))). #modeb(cold(var(shop))).
+#modeb(next(var(shop), var(shop))). #maxv(3).
+#pos(x, {busy(a), busy(b)}, {busy(c)}, {shop(a). shop(b). shut(b). next(a,b). next(b,c).}).
+#pos(y, {}, {busy(b)}, {shop(b). shop(c). shut(c). next(c,b). next(c,c).}).
+"""
+STREETS = (
+    STALLS.replace("busy(var(shop))", "busy")
+    .replace("{busy(a), busy(b)}, {busy(c)}", "{busy}, {}")
+    .replace("busy(b)", "busy")
+)
 
 
 def scenes(number: int) -> str:
@@ -132,7 +144,7 @@ def test_rules_for_some_of_the_examples_that_must_be_covered_are_told_in_words(
     assert incumbent.total is None and said[-1].endswith("of 22 examples that must be covered")
 
 
-@pytest.mark.parametrize("text", [scenes(30), pairs(30), SHOPS])
+@pytest.mark.parametrize("text", [scenes(30), pairs(30), SHOPS, STALLS, STREETS])
 def test_joins_and_clingo_agree_on_what_rules_change(text: str) -> None:
     task = task_of(text)
     problem = Problem.of(task, Budget())

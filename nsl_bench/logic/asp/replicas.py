@@ -63,6 +63,7 @@ class Replicas:
         shared: the program's statements that need no replica, as text.
         local: the rules that are replicated.
         questions: what is asked of heads of learned rules, where it may not be anything.
+        unread: the heads of learned rules that no rule reads.
     """
 
     names: Names
@@ -73,6 +74,7 @@ class Replicas:
     shared: str = ""
     local: tuple[Rule, ...] = ()
     questions: Mapping[Signature, tuple[Question, ...]] = field(default_factory=dict)
+    unread: frozenset[Signature] = frozenset()
     _asked: tuple[Atom, ...] = ()
     _contradictory: frozenset[Signature] = frozenset()
     _extends: bool = False
@@ -359,11 +361,14 @@ def replicate(
     asked = list(asked)
     atoms_asked = tuple(atom for text in asked if (atom := read_atom(text)) is not None)
     found: Mapping[Signature, tuple[Question, ...]] = {}
+    unread = frozenset[Signature]()
     if restricted and not extends and len(atoms_asked) == len(asked) <= _MOST_ASKED:
         heads = unread_heads(abstract) - contradictory
         chosen = frozenset().union(*(rule.derives for rule in (*abstract, *open_heads)))
         uncertain = closed(everything, chosen | contradictory | guarded)
         found = questions([*program.rules, *in_contexts], heads, uncertain)
+        bodies = (rule.body for rule in (*program.kinds, *in_contexts))
+        unread = heads.difference(*bodies, *(rule.derives for rule in open_heads))
     own = [text for rule in parts for text in (rule.head or "", *rule.body)]
     return Replicas(
         names=Names.apart_from([str(program), *read, *asked, *own]),
@@ -379,6 +384,7 @@ def replicate(
         ),
         local=tuple(rule for rule in program.rules if not rule.derives or rule.derives & dependent),
         questions=found,
+        unread=unread,
         _asked=atoms_asked,
         _contradictory=contradictory,
         _extends=extends,

@@ -90,8 +90,11 @@ class Joins:
         self._added: dict[int, frozenset[int]] = {}
         self._dependent = trial.dependent
         self._matches: dict[object, tuple[dict[Key, list[Key]], float]] = {}
-        self._guards = {kind: {key[-1] for key in facts.get((kind, 1), ())} for kind in guarded}
-        self._usable = not any((kind, 1) in trial.dependent for kind in guarded)
+        self._local = frozenset(kind for kind in guarded if (kind, 1) in trial.dependent)
+        self._guards: dict[str, set[Key | str]] = {
+            kind: {key if kind in self._local else key[0] for key in facts.get((kind, 1), ())}
+            for kind in guarded
+        }
         self._heads: dict[Signature, dict[Key, int]] = defaultdict(lambda: defaultdict(int))
         asked = list(enumerate(trial.literals))
         single = {parts[0]: number for number, parts in asked if len(parts) == 1}
@@ -127,7 +130,7 @@ class Joins:
             whole: of all variables, not only of those that the rest of the body needs.
         """
         head = None if form.head is None else self._maker.plain(form.head, head=True)
-        if head is None or not self._usable:
+        if head is None:
             return None
         pattern = (_REPLICA, *head[1])
         masks: dict[Key, int] = defaultdict(int)
@@ -193,7 +196,8 @@ class Joins:
         variables = dict.fromkeys([each for each in pattern if isinstance(each, int)])
         known = tuple([each for each in variables if each in rows.places])
         new = tuple([each for each in variables if each not in rows.places])
-        if negated and new:
+        local = signature not in self._dependent and not self._local.isdisjoint(types[each] for each in new)
+        if (negated and new) or local:
             return None
         order = {each: number for number, each in enumerate(variables)}
         form = tuple([order[each] if isinstance(each, int) else each for each in pattern])
@@ -222,10 +226,8 @@ class Joins:
         for each, value in zip(pattern, key, strict=True):
             if (values.setdefault(each, value) if isinstance(each, int) else each) != value:
                 return None
-            if (
-                isinstance(each, int)
-                and each != _REPLICA
-                and value not in self._guards.get(types[each], (value,))
-            ):
-                return None
+            if isinstance(each, int) and each != _REPLICA and types[each] in self._guards:
+                allowed = self._guards[types[each]]
+                if value not in allowed and (key[0], value) not in allowed:
+                    return None
         return values

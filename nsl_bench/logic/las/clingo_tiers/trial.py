@@ -88,7 +88,7 @@ class Trial:
     def adds_up(self) -> bool:
         """Whether a rule changes the same single atoms with any others, and demands are made of these."""
         heads = [atom for rule in self._space if rule.head is not None and (atom := read_atom(rule.head))]
-        feeding = any(self._program.questions.get(atom.signature) != () for atom in heads)
+        feeding = any(atom.signature not in self._program.unread for atom in heads)
         several = [d for d in self._window if len(d.content[0]) + len(d.content[1]) > 1]
         return self.is_fast and not feeding and all(demand.required for demand in several)
 
