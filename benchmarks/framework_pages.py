@@ -30,7 +30,6 @@ from nsl_bench.report.curves import draw
 from nsl_bench.report.networks import draw_histograms, frame
 from nsl_bench.report.published.papers import ffnsl2023
 from nsl_bench.report.published.papers import table as published_table
-from nsl_bench.report.reliability import draw_reliability
 from nsl_bench.report.tables import area_under_shift, short_names, summarise
 from nsl_bench.run.store import Store
 
@@ -133,7 +132,6 @@ def measure(benchmark: str, seen: Seen, store: Store, docs: Path) -> None:
     analysis.draw_errors(errors, folder)
     analysis.draw_shares(rules, words.predicates, folder, "rules")
     analysis.draw_perceived(frequent, folder)
-    draw_reliability(Results(store.folder), folder)
 
 
 def _each(shifts: Sequence[str], make: Callable[[str], Rows]) -> Rows:
@@ -199,9 +197,8 @@ def write(benchmark: str, docs: Path) -> Path:
         "## Predicted concepts of the train images",
         f"Shares of the most frequent predictions, over all train splits: {link['perceived']}.",
         shown(docs, folder, "perceived"),
-        "## Networks and reliability",
+        "## Networks on held-out images",
         shown(docs, folder, "networks"),
-        shown(docs, folder, "reliability"),
     )
 
 

@@ -32,6 +32,7 @@ import pandas as pd
 from kept import keep, take
 from nsl_bench.generators.tasks.eleusis import CONCEPTS
 from nsl_bench.generators.tasks.uci_sets import SETS
+from pages import Top, write
 
 from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
@@ -150,15 +151,11 @@ class Study:
         given = {"tests": tests, "epochs": self.epochs, **options}
         return f"neuid3:{','.join(f'{key}={value}' for key, value in given.items())}"
 
-    def write(self, name: str, title: str, *pieces: str) -> None:
-        """A page of the documentation."""
-        self.docs.mkdir(parents=True, exist_ok=True)
+    def write(self, name: str, title: str, asked: tuple[str, str], *pieces: str) -> None:
+        """A page of the documentation, which answers a question."""
         source = "mnist:FOLDER" if name == "uci" else OF_MNIST
         command = f"python benchmarks/neuid3.py {name}" + (f" --source {source}" if self.source else "")
-        page = [f"# {title}", f"Made by `{command}`.", *pieces]
-        path = self.docs / f"neuid3_{name}{self.last}.md"
-        path.write_text("\n\n".join(page) + "\n", encoding="utf-8")
-        print(path)
+        write(self.docs, f"neuid3_{name}{self.last}", Top(title, *asked, command), *pieces)
 
 
 def told(values: Sequence[float] | pd.Series) -> str:
@@ -275,6 +272,7 @@ def eleusis(study: Study) -> None:
     study.write(
         "eleusis",
         f"NeuID3 on Eleusis with {images}",
+        of_eleusis(rows),
         f"Train sets of {study.size} examples, drawn letters and {images}, {study.epochs} epochs a test. "
         "Means with standard deviations over train splits.",
         "The paper's class *positive* is the one in which the formula is false, `violated` here. The tests "
@@ -294,6 +292,70 @@ def counted(concept: str) -> list[tuple[str, int]]:
     labels = symbolic_split(benchmark, "test").labels
     names = benchmark.labels.names
     return [(theirs, int((labels == names.index(label)).sum())) for label, theirs in CLASSES.items()]
+
+
+Rows = Sequence[Mapping[str, Any]]
+
+
+def first(text: object) -> float:
+    """The mean of a cell."""
+    return float(str(text).split()[0])
+
+
+def of_eleusis(rows: Rows) -> tuple[str, str]:
+    """Question and answer of a page, from its table; so do those below."""
+    known = [row for row in rows if all(row[f"F1 {label}"] for label in CLASSES)]
+    means = {
+        (row["concept"], row["learner"]): sum(first(row[f"F1 {label}"]) for label in CLASSES) for row in known
+    }
+    concepts = [concept for concept, learner in means if learner == "slot_cnn"]
+    ahead, lead = (
+        sum(means.get((c, "neuid3, nf"), 0.0) > means.get((c, other), 0.0) for c in concepts)
+        for other in ("slot_cnn", "ffnsl")
+    )
+    return (
+        "Do trees of neural facts beat a network and FFNSL?",
+        f"They beat the network on {ahead}, FFNSL on {lead} of {len(concepts)} concepts.",
+    )
+
+
+def of_uci(rows: Rows) -> tuple[str, str]:
+    """Where trees are below the MLP."""
+    told = []
+    for kind in ("bits", "images"):
+        mine = [row for row in rows if row["input"] == kind and row["ndt"] and row["mlp"]]
+        told.append(f"{sum(first(row['ndt']) < first(row['mlp']) for row in mine)} of {len(mine)} on {kind}")
+    return "Are trees as accurate as an MLP on UCI tables?", f"Trees are below the MLP: {', '.join(told)}."
+
+
+def of_reuse(rows: Rows) -> tuple[str, str]:
+    """The tests with the best and with the worst F1."""
+    scores = {str(row["tests"]): first(row["F1 fulfilled"]) for row in rows}
+    best, worst = max(scores, key=lambda name: scores[name]), min(scores, key=lambda name: scores[name])
+    return (
+        "Do tests that were trained in another tree help?",
+        f"Best F1: {scores[best]:.3f} ({best}); worst: {scores[worst]:.3f} ({worst}).",
+    )
+
+
+def of_tint(rows: Rows) -> tuple[str, str]:
+    """What neural facts reach with and without tint."""
+    mine = [row for row in rows if (row["concept"], row["tests"]) == ("increase_suits", "nf")]
+    scores = {row["training"]: first(row["F1 fulfilled"]) for row in mine}
+    without, tinted = scores["images without tint"], scores["as in the study"]
+    return (
+        "Does the colour of suits keep trees from learning which suit is next?",
+        f"Neural facts have an F1 of {without:.3f} without tint, {tinted:.3f} with it.",
+    )
+
+
+def of_speed(rows: Rows) -> tuple[str, str]:
+    """What both ways take."""
+    seconds = {str(row["tests of a node"]): row["CPU (s)"] for row in rows}
+    return (
+        "What does training the tests of a node together save?",
+        f"Together they take {seconds['together']} CPU s, one by one {seconds['one by one']}.",
+    )
 
 
 def claims(table: pd.DataFrame) -> list[str]:
@@ -371,6 +433,7 @@ def uci(study: Study) -> None:
     study.write(
         "uci",
         "NeuID3 on UCI tables",
+        of_uci(rows),
         "Accuracy with standard deviation over folds. `mlp` on bits is `tuned:fcn`, tuned on "
         "the validation fold; on images `slot_cnn`, stopped by the validation fold. The paper's `mlp` on "
         f"images is at the majority class on almost every set. Images are {digits(source)} of 0 and 1, on "
@@ -451,6 +514,7 @@ def reuse(study: Study) -> None:
     study.write(
         "reuse",
         "NeuID3: trained tests in another tree",
+        of_reuse(rows),
         f"`hidden_order` with the tests of `suit_order` and `rank_order`, as trained there and frozen, or "
         f"anew; {study.repeats} seeds, {study.size} examples. The paper does not say which class its F1 is "
         "of. Its table 5 has 0.707 and 0.849 for untrained tests, of the class in which the formula is false "
@@ -504,6 +568,7 @@ def tint(study: Study) -> None:
     study.write(
         "tint",
         "NeuID3: the tint of suits",
+        of_tint(rows),
         "Trees of neural facts, and of the rules of the hidden concept, on concepts in which one suit "
         f"follows another; {study.repeats} train splits of {study.size} size, each with first weights of its "
         "own. The next suit always has the other colour, which images show by their tint. A test that knows "
@@ -534,6 +599,7 @@ def speed(study: Study) -> None:
     study.write(
         "speed",
         "NeuID3: training the tests of a node",
+        of_speed(rows),
         f"The root of `rank_order`, 12 tests, {study.size} examples, {study.epochs} epochs.",
         pd.DataFrame(rows).to_markdown(index=False),
     )

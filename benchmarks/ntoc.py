@@ -29,6 +29,7 @@ import pandas as pd
 from kept import keep, take
 from nsl_bench.generators.tasks.addition import Addition
 from nsl_bench.generators.tasks.hanoi import Hanoi
+from pages import Top, write
 
 from nsl_bench.core import registry
 from nsl_bench.data.splits import make_source, make_split
@@ -294,9 +295,8 @@ def write_page(study: Study, task: str, runs: Mapping[str, pd.DataFrame]) -> Non
         return
     images = "MNIST" if study.mnist else "scikit-learn's digits, where the paper has MNIST"
     page = [
-        f"# NTOC on {TITLES[task]}",
         "\n".join(ahead) or "FFNSL has not run yet.",
-        "Made by `python benchmarks/ntoc.py`. Published numbers are those of table 1 of the NTOC paper (AAAI "
+        "Published numbers are those of table 1 of the NTOC paper (AAAI "
         f"2023), means and standard deviations over 10 runs. Images are {images}.{NOTES[task]} Runs that are "
         "missing are not counted.",
         f"*Equivalent* means within {MARGIN:g} points by two one-sided tests at 5 % with enough power, "
@@ -308,10 +308,22 @@ def write_page(study: Study, task: str, runs: Mapping[str, pd.DataFrame]) -> Non
         pd.DataFrame(rows).to_markdown(index=False),
         *(_redrawn_words(study) if task == "hanoi" else []),
     ]
-    path = study.docs / f"ntoc_{task}.md"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("\n\n".join(page) + "\n", encoding="utf-8")
-    print(path)
+    write(study.docs, f"ntoc_{task}", top(task, rows), *page)
+
+
+def top(task: str, rows: Sequence[Mapping[str, object]]) -> Top:
+    """In how many settings NTOC is as in the paper, and behind FFNSL."""
+    means = {(row["setting"], row["learner"]): str(row["sequence accuracy (%)"]).split() for row in rows}
+    both = [name for name, learner in means if learner == "ntoc" and (name, "ffnsl") in means]
+    behind = sum(float(means[name, "ntoc"][0]) < float(means[name, "ffnsl"][0]) for name in both)
+    own = [str(row["verdict"]) for row in rows if row["learner"] == "ntoc"]
+    same = sum(verdict.startswith("equivalent") for verdict in own)
+    return Top(
+        f"NTOC on {TITLES[task]}",
+        "Is NTOC as in its paper, and ahead of FFNSL?",
+        f"NTOC equals the paper in {same}, is behind FFNSL in {behind} of {len(own)} settings.",
+        "python benchmarks/ntoc.py --mnist FOLDER --repeats 10",
+    )
 
 
 def _ahead_of_ffnsl(name: str, means: Mapping[str, float]) -> list[str]:

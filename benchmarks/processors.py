@@ -188,18 +188,19 @@ def page(found: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
         for metric in first
         if metric in METRICS
     )
-    told = "are equal under all settings" if everywhere else "are **not** equal under all settings"
+    told = "are equal everywhere" if everywhere else "are not equal everywhere"
     settings = ", ".join(f"*{name}*" for name in found)
     missing = ", ".join(f"*{name}*" for name in SETTINGS if name not in found)
     left = f"\nNot measured yet: {missing}.\n" if missing else ""
     return f"""# Results on other processors
 
-You get the same data on every processor. Do you get the same results?
+You get the same data on every processor; do you get the same results?
 
-**Data sets and the confidences of shipped weights {told}.**
-What is trained with torch in float32 differs: by at most {widest:.3f} in accuracy or Brier score here.
+**Data and shipped confidences {told}; scores differ by at most {widest:.3f}.**
 
-Made by `python benchmarks/processors.py`, which runs everything under several settings on one machine.
+Made by `python benchmarks/processors.py`.
+
+It runs everything under several settings on one machine. What is trained with torch in float32 differs.
 Settings make libraries use an older processor's instructions, or another number of threads by default.
 Measured: {settings}.
 {left}

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
+from pages import Top, write
 
 from nsl_bench.core.metrics import METRICS as REGISTERED
 from nsl_bench.report.structure import draw_structure, over_members, render_structure
@@ -113,21 +114,15 @@ def where_behind(runs: pd.DataFrame) -> list[str]:
 
 def page(frames: dict[str, pd.DataFrame], docs: Path) -> Path:
     """Write the results page and its pictures."""
-    lines = [
-        "# Structural shift",
-        "",
-        "For readers who ask which learners hold on sizes that they were not trained on. Learners are",
-        "trained on one member of a family of tasks and tested on all; see",
-        "[the guide](../structure.md).",
-        "`python benchmarks/structure.py` makes this page.",
-        "",
-        "*Not applicable*: the learner's inputs or labels have a fixed size.",
-        "",
-        "## Where FFNSL is behind",
-        "",
-    ]
     behind = [sentence for runs in frames.values() for sentence in where_behind(runs)]
+    lines = ["## Where FFNSL is behind", ""]
     lines += [f"* {sentence}" for sentence in behind] or ["Nowhere in these runs."]
+    lines += [
+        "",
+        "Learners are trained on one member of a family of tasks and tested on all; see",
+        "[the guide](../structure.md). *Not applicable*: the learner's inputs or labels have a fixed size.",
+    ]
+    picture = ""
     for name, runs in frames.items():
         tracks = {"true concepts": runs["track"] == "symbolic", "images": runs["track"] != "symbolic"}
         lines += ["", f"## {name}"]
@@ -142,10 +137,19 @@ def page(frames: dict[str, pd.DataFrame], docs: Path) -> Path:
             for path in draw_structure(mine, folder / words.replace(" ", "_"), metrics):
                 picture = path.relative_to(docs).as_posix()
                 lines += ["", f"![{name}, {words}: results by test task]({picture})"]
-    target = docs / "structure.md"
-    target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return target
+    return write(docs, "structure", top(behind, picture), "\n".join(lines))
+
+
+def top(behind: Sequence[str], picture: str) -> Top:
+    """How often another learner is ahead of FFNSL, and in how many of these in Brier score."""
+    brier = sum(REGISTERED["brier_score"].title in sentence for sentence in behind)
+    return Top(
+        "Structural shift",
+        "Which learners hold on sizes that they were not trained on?",
+        f"Another learner is ahead of FFNSL in {len(behind)} comparisons, {brier} of them Brier scores.",
+        "python benchmarks/structure.py --repeats 3",
+        picture,
+    )
 
 
 def main() -> None:
@@ -174,7 +178,7 @@ def main() -> None:
         frames[name] = runs[runs["key"].isin(keys)] if len(runs) else runs
     if any(runs.empty for runs in frames.values()):
         sys.exit(f"structure.py: {options.results} has no runs; leave out --page.")
-    print(page(frames, options.docs))
+    page(frames, options.docs)
     sys.exit(1 if failed else 0)
 
 

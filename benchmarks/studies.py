@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import argparse
 import os
-import shlex
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
+from pages import Top, write
 
 from nsl_bench.core import registry
 from nsl_bench.core.metrics import METRICS
@@ -60,14 +61,6 @@ class Place:
         runs = store.frame()
         return runs[runs["key"].isin(wanted)]
 
-    def write(self, name: str, title: str, *pieces: str) -> None:
-        """A page of the documentation."""
-        self.docs.mkdir(parents=True, exist_ok=True)
-        command = f"python benchmarks/studies.py {shlex.quote(name)}"
-        page = [f"# {title}", f"Made by `{command}`.", *pieces]
-        (self.docs / f"{name}.md").write_text("\n\n".join(page) + "\n", encoding="utf-8")
-        print(f"{self.docs / name}.md")
-
 
 def number(mean: float, error: float = float("nan"), digits: int = 3) -> str:
     """A mean with its standard error."""
@@ -105,7 +98,7 @@ def shares_in(text: str, tested: Sequence[float]) -> list[float]:
     return found
 
 
-def measured(runs: pd.DataFrame) -> str:
+def measured(runs: pd.DataFrame) -> list[dict[str, object]]:
     """Means and standard errors, a row a learner and share of shifted examples."""
     metrics = ["hypothesis_accuracy", "framework_accuracy", "brier_score", "atoms", "learning_time"]
     means = summarise(runs, [*metrics, "equivalent"])
@@ -124,7 +117,23 @@ def measured(runs: pd.DataFrame) -> str:
         if "equivalent" in values.index:
             row["equivalent to the true rule"] = f"{values['mean']['equivalent']:.0%}"
         rows.append(row)
-    return table(rows)
+    return rows
+
+
+def decks_top(rows: Sequence[dict[str, Any]]) -> Top:
+    """At how many shares of shifted examples a baseline is more accurate on images than FFNSL."""
+    title = METRICS["framework_accuracy"].title
+    places: dict[tuple[str, str], dict[str, float]] = {}
+    for row in rows:
+        mean = float(str(row[title]).split()[0])
+        places.setdefault((row["shift"], row["shifted (%)"]), {})[row["learner"]] = mean
+    lost = sum(means["ffnsl"] < max(means.values()) for means in places.values())
+    return Top(
+        "Follow Suit on real decks",
+        "Where do baselines beat FFNSL on real decks?",
+        f"A baseline beats FFNSL in accuracy on images at {lost} of {len(places)} shares.",
+        "python benchmarks/studies.py decks",
+    )
 
 
 def network_table(benchmark: str, source: str | None, parts: Sequence[PoolPart] = ("b",)) -> str:
@@ -166,7 +175,8 @@ def decks(place: Place) -> None:
         "`vector_byron` is the standard deck. Accuracy of the Softmax CNN, trained on its augmented images "
         "only, on held-out images (pool B) of every deck, and learners with 104 tricks in each train split:"
     )
-    place.write("decks", "Follow Suit on real decks", text, accuracies, measured(runs))
+    rows = measured(runs)
+    write(place.docs, "decks", decks_top(rows), text, accuracies, table(rows))
 
 
 STUDIES: dict[str, Callable[[Place], None]] = {"decks": decks}
