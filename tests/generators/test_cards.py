@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from nsl_bench.generators.sources.cards import ink
+from nsl_bench.generators.sources.cards import ink, table
 from nsl_bench.generators.sources.cards.drawn import DrawnDecks, draw_card
 from nsl_bench.generators.sources.cards.folder import DeckFolder, card_of
 from nsl_bench.generators.sources.cards.glyphs import CARDS
-from nsl_bench.generators.sources.cards.table import draw_augmentation
+from nsl_bench.generators.sources.cards.table import Placement, Sprite, draw_augmentation
 from nsl_bench.generators.sources.drawn_pool import part_sizes
 from PIL import Image
 
@@ -114,10 +114,6 @@ class TestPool:
             pixels = source.render("a", rows, variant)
             assert hashlib.sha256(pixels.tobytes()).hexdigest()[:16] == digest, variant
 
-    def test_a_concept_that_is_no_card(self) -> None:
-        with pytest.raises(UserError, match=r"drawn_decks has no images of 'joker'; it has the 52 cards"):
-            DrawnDecks(ConceptSpace("card", ("as", "joker")))
-
     @pytest.mark.parametrize("option", ["images_per_card", "image_height", "image_width", "seed"])
     def test_options_are_part_of_the_fingerprint(self, option: str) -> None:
         assert DrawnDecks(**{option: 99}).fingerprint() != DrawnDecks().fingerprint()
@@ -215,8 +211,9 @@ class TestArt:
 def broken(folder: Path, what: str) -> None:
     """Break a complete deck in one way."""
     file = folder / "7d.png"
-    if what == "missing":
-        file.unlink()
+    if what in ("missing", "all"):
+        for each in [file] if what == "missing" else folder.iterdir():
+            each.unlink()
     elif what == "name":
         file.rename(folder / "7dd.png")
     elif what == "truncated":
@@ -244,10 +241,6 @@ class TestFolders:
             "adversarial_oxygen": "adversarial:oxygen",
         }
 
-    def test_an_unknown_standard_deck(self, two_decks: Path) -> None:
-        with pytest.raises(UserError, match=r"Unknown deck in .* 'whit'. Did you mean 'white'\?"):
-            DeckFolder(two_decks, "whit")
-
     @pytest.mark.parametrize(
         ("make", "what"),
         [
@@ -264,6 +257,7 @@ class TestFolders:
     @pytest.mark.parametrize(
         ("how", "what"),
         [
+            ("all", r"red lacks ac\.png and 51 more"),
             ("missing", r"deck .*red lacks 7d\.png; all 52 cards are needed"),
             ("name", r"lacks 7d\.png.* '7dd\.png' is not a card name. Did you mean '7d'"),
             ("truncated", r"card image .*7d\.png cannot be read .* incomplete"),
@@ -298,35 +292,23 @@ class TestFolders:
         with pytest.raises(UserError, match=r"S1\.BMP and as\.jpg are the same card, as; remove one"):
             DeckFolder(tmp_path)
 
-    def test_a_deck_one_level_too_deep_or_too_high(self, tmp_path: Path) -> None:
-        write_deck(tmp_path / "red" / "png", 200)
-        with pytest.raises(UserError, match=r"red.png has cards; move them up into .*red"):
-            DeckFolder(tmp_path)
-        with pytest.raises(UserError, match=r"has no subfolders.* It is a deck; give .*red\."):
-            DeckFolder(tmp_path / "red" / "png")
-
-    def test_an_empty_deck(self, tmp_path: Path) -> None:
-        (tmp_path / "red").mkdir()
-        with pytest.raises(UserError, match=r"red lacks ac\.png and 51 more"):
-            DeckFolder(tmp_path)
-
-    def test_a_deck_with_a_reserved_name(self, tmp_path: Path) -> None:
-        write_deck(tmp_path / "adversarial_red", 200)
-        with pytest.raises(UserError, match="has a reserved name"):
-            DeckFolder(tmp_path)
-
-    @pytest.mark.parametrize("name", ["fog", "a+b", "c,d", "e=f", "g:h", " lead"])
-    def test_a_deck_that_cannot_be_named_as_a_shift(self, tmp_path: Path, name: str) -> None:
-        write_deck(tmp_path / name, 200)
-        with pytest.raises(UserError, match="has an invalid name"):
-            DeckFolder(tmp_path)
-
-    def test_a_deck_called_standard_that_is_not(self, tmp_path: Path) -> None:
-        for name in ("red", "standard"):
-            write_deck(tmp_path / name, 200)
-        with pytest.raises(UserError, match=r"standard has a reserved name: .* deck, red\. Rename"):
-            DeckFolder(tmp_path, "red")
-        assert DeckFolder(tmp_path).decks == ("standard", "red")
+    @pytest.mark.parametrize(
+        ("decks", "given", "what"),
+        [
+            (["red/png"], "", r"red.png has cards; move them up into .*red"),
+            (["red/png"], "red/png", r"has no subfolders.* It is a deck; give .*red\."),
+            (["adversarial_red"], "", "has a reserved name"),
+            *[([name], "", "has an invalid name") for name in ("fog", "a+b", "c,d", "e=f", "g:h", " lead")],
+            (["white"], ",standard=whit", r"Unknown deck in .* 'whit'. Did you mean 'white'\?"),
+            (["red", "standard"], ",standard=red", r"standard has a reserved name: .* deck, red\. Rename"),
+        ],
+    )
+    def test_decks_that_do_not_fit(self, tmp_path: Path, decks: list[str], given: str, what: str) -> None:
+        for deck in decks:
+            write_deck(tmp_path / deck, 200)
+        folder, _, standard = given.partition(",standard=")
+        with pytest.raises(UserError, match=what):
+            DeckFolder(tmp_path / folder, *filter(None, [standard]))
 
     def test_a_picture_that_its_camera_turned(self, tmp_path: Path) -> None:
         for name in ("red", "turned"):
@@ -378,3 +360,65 @@ class TestFolders:
         assert source.decks[0] == "vector_byron"
         for variant in source.variants:
             assert source.render("b", np.array([5, 3000]), variant).shape == (2, 274, 174, 3)
+
+
+def by_pillow(
+    picture: Image.Image, pixels: np.ndarray, place: Placement, tones: np.ndarray, shadow: bool
+) -> None:
+    """A sprite, uint8 [h, w, 4], laid on a picture by Pillow."""
+    height, width = pixels.shape[:2]
+    left, top, right, bottom = place.extent(width, height)
+    left, top, right, bottom = (
+        max(left, 0),
+        max(top, 0),
+        min(right, picture.width),
+        min(bottom, picture.height),
+    )
+    if right <= left or bottom <= top:
+        return
+    how = tuple(c / 2**16 for c in place.coefficients(width, height, left, top))
+    face, mask = (
+        Image.fromarray(np.ascontiguousarray(part)).transform(
+            (right - left, bottom - top), Image.Transform.AFFINE, how, Image.Resampling.BILINEAR
+        )
+        for part in (pixels[..., :3], pixels[..., 3])
+    )
+    if shadow:
+        offset = max(1, width // 24)
+        picture.paste(
+            (0, 0, 0), (left + offset, top + offset), mask.point(lambda v: v * table._SHADOW // 255)
+        )
+    picture.paste(face.point(tones.tolist() * 3), (left, top), mask)
+
+
+@given(
+    seed=st.integers(0, 2**32),
+    x=st.floats(-30, 100),
+    y=st.floats(-30, 100),
+    degrees=st.sampled_from([None, 0.0, 90.0, 180.0, 37.5]),
+    shadow=st.booleans(),
+)
+@settings(max_examples=80)
+def test_cards_are_laid_as_by_pillow(
+    seed: int, x: float, y: float, degrees: float | None, shadow: bool
+) -> None:
+    rng = np.random.default_rng(seed)
+    pixels = rng.integers(0, 256, (*rng.integers(1, 60, 2), 4)).astype(np.uint8)
+    if seed % 2:
+        pixels[..., 3] = 255
+    ground = rng.integers(0, 256, (71, 53, 3)).astype(np.uint8)
+    how = draw_augmentation(seed, 1)
+    place = how.placement(x, y) if degrees is None else Placement.turned(x, y, degrees)
+    sprite = Sprite.from_arrays(pixels[..., :3], pixels[..., 3])
+    padded = np.pad(pixels, ((1, 1), (1, 1), (0, 0)), mode="edge")
+    padded[..., 3] = np.pad(pixels[..., 3], 1)
+
+    picture, expected = ground.copy(), Image.fromarray(ground)
+    table.lay(picture, sprite, place, tones=how.tones(), shadow=shadow)
+    by_pillow(expected, padded, place, how.tones(), shadow)
+    assert np.array_equal(picture, np.asarray(expected))
+
+    table.on_plain_table(picture, sprite, how, seed)
+    plain = Image.new("RGB", (53, 71), tuple(table._plain_table(seed).tolist()))
+    by_pillow(plain, padded, how.placement(53 / 2, 71 / 2), np.arange(256), False)
+    assert np.array_equal(picture, np.asarray(plain.point(how.tones().tolist() * 3)))

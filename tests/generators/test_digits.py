@@ -118,10 +118,6 @@ class TestSplitOfSklearnDigits:
         assert np.array_equal(source.render("a", np.arange(len(wanted))), plain.render("a", np.array(wanted)))
         assert [(9, 0, 4)[k] for k in source.labels("a")] == plain.labels("a")[wanted].tolist()
 
-    def test_a_concept_that_is_no_digit(self) -> None:
-        with pytest.raises(UserError, match="sklearn_digits has no images of 'ten'; it has the digits"):
-            SklearnDigits(ConceptSpace("digit", ("1", "ten")))
-
     def test_numbers_of_two_digits_stand_side_by_side(self) -> None:
         source, plain = SklearnDigits(digits(16)), SklearnDigits(digits(9))
         for part in PARTS:
@@ -155,12 +151,6 @@ class TestMnistFolders:
         make(tmp_path / "mnist")
         with pytest.raises(UserError, match=rf"mnist {what}\. Put train-images-.*download=true"):
             Mnist(tmp_path / "mnist")
-
-    def test_a_missing_file(self, tmp_path: Path) -> None:
-        write_mnist(tmp_path)
-        (tmp_path / "t10k-labels-idx1-ubyte.gz").unlink()
-        with pytest.raises(UserError, match=r"lacks t10k-labels-idx1-ubyte"):
-            Mnist(tmp_path)
 
     @pytest.mark.parametrize(
         ("name", "content", "what"),
@@ -219,24 +209,22 @@ class TestMnistFolders:
         tracemalloc.stop()
         assert most < 2**25
 
-    def test_a_pipe(self, tmp_path: Path) -> None:
-        write_mnist(tmp_path, gz=False)
-        pipe = tmp_path / "train-images-idx3-ubyte"
-        pipe.unlink()
-        os.mkfifo(pipe)
-        with pytest.raises(UserError, match="it is a pipe"):
-            Mnist(tmp_path)
-
-    def test_a_truncated_archive(self, tmp_path: Path) -> None:
-        write_mnist(tmp_path)
-        file = tmp_path / "train-images-idx3-ubyte.gz"
-        file.write_bytes(file.read_bytes()[:-2000])
-        with pytest.raises(UserError, match=r"train-images-idx3-ubyte\.gz cannot be read .* incomplete"):
+    @pytest.mark.parametrize(
+        ("gz", "name", "make", "what"),
+        [
+            (True, "t10k-labels-idx1-ubyte.gz", None, "lacks t10k-labels-idx1-ubyte"),
+            (False, "train-images-idx3-ubyte", os.mkfifo, "it is a pipe"),
+            (True, "train-images-idx3-ubyte.gz", lambda file: file.write_bytes(gzip.compress(b"x" * 9)[:-5]),
+             r"train-images-idx3-ubyte\.gz cannot be read .* incomplete"),
+        ],
+    )  # fmt: skip
+    def test_what_is_no_file(self, tmp_path: Path, gz: bool, name: str, make, what: str) -> None:
+        write_mnist(tmp_path, gz=gz)
+        (tmp_path / name).unlink()
+        if make:
+            make(tmp_path / name)
+        with pytest.raises(UserError, match=what):
             Mnist(tmp_path).fingerprint()
-
-    def test_a_concept_that_is_no_digit(self, small_mnist: Path) -> None:
-        with pytest.raises(UserError, match="mnist has no images of 'x'"):
-            Mnist(small_mnist, ConceptSpace("digit", ("x",)))
 
     def test_download_goes_through_torchvision(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         def fetch(root: str, download: bool) -> None:
@@ -254,3 +242,20 @@ class TestMnistFolders:
         monkeypatch.setattr("torchvision.datasets.MNIST", fail)
         with pytest.raises(UserError, match=r"could not be downloaded .* yourself"):
             Mnist(tmp_path, download=True)
+
+
+@pytest.mark.parametrize(
+    ("spec", "concepts", "what"),
+    [
+        ("sklearn_digits", ("1", "ten"), "has no images of 'ten'; it has the digits"),
+        ("mnist:{}", ("x",), "has no images of 'x'"),
+        ("drawn_decks", ("as", "joker"), "has no images of 'joker'; it has the 52 cards"),
+        ("drawn_symbols", ("red_11",), "has no images of 'red_11'"),
+        ("drawn_leaves", ("as",), "has no images of 'as'"),
+    ],
+)
+def test_concepts_that_a_source_does_not_show(
+    spec: str, concepts: tuple[str, ...], what: str, small_mnist: Path
+) -> None:
+    with pytest.raises(UserError, match=f"{spec.partition(':')[0]} {what}"):
+        registry.create("source", spec.format(small_mnist), concept_space=ConceptSpace("it", concepts))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from nsl_bench.generators.sources.leaves.drawn import DrawnLeaves
 from nsl_bench.generators.sources.leaves.names import (
     BACKGROUND,
     CROPS,
@@ -18,6 +20,8 @@ from nsl_bench.generators.sources.leaves.names import (
     SPECIES,
     SPECIES_OF,
 )
+from nsl_bench.generators.sources.rooms.drawn import DrawnRooms
+from nsl_bench.generators.sources.rooms.furnishing import COLOURS, ROOMS, SEGMENTS, THINGS
 from nsl_bench.generators.sources.rooms.names import SCENES, SUPER_CLASS_OF, SUPER_CLASSES
 from nsl_bench.generators.tasks.crop_yield import CropYield
 from nsl_bench.generators.tasks.indoor_scene import IndoorScene
@@ -26,7 +30,7 @@ from nsl_bench.cli import main
 from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.shift import resolve
-from nsl_bench.core.types import Predictions
+from nsl_bench.core.types import ConceptSpace, PoolPart, Predictions
 from nsl_bench.data.splits import make_source, symbolic_split, task_of_split
 from nsl_bench.learners.d2k import weighted_examples
 from nsl_bench.learners.view import View
@@ -36,6 +40,7 @@ from nsl_bench.logic.las.semantics.equivalence import equivalent
 from nsl_bench.logic.las.solver import solve
 from nsl_bench.perception.trained_networks import accuracy, trained
 from nsl_bench.run.store import Store
+from nsl_bench.testing import SourceTests
 
 
 def test_the_crops_are_plantvillages() -> None:
@@ -110,11 +115,6 @@ def test_crops_are_spread_over_as_many_locations_as_told(locations: int) -> None
     crops = np.bincount(task.places)[1:]
     assert len(crops) == locations and crops.max() - crops.min() <= 1
     assert task.metadata == {"location": f"1..{locations}"}
-
-
-def test_too_many_locations() -> None:
-    with pytest.raises(UserError, match="locations must be between 1 and 38; got 39"):
-        CropYield(locations=39)
 
 
 def test_worlds_differ_and_stay() -> None:
@@ -205,6 +205,7 @@ def test_the_task_runs_out_of_the_box(tmp_path: Path) -> None:
     ("spec", "what"),
     [
         ("crop_yield:species=tomatoe", "Unknown species 'tomatoe'. Did you mean 'tomato'?"),
+        ("crop_yield:locations=39", "locations must be between 1 and 38; got 39"),
         ("crop_yield:species=orange", "must include at least two crops"),
         ("indoor_scene:scenes=bar", "must name at least two scenes"),
         ("indoor_scene:scenes=bar+barn", "Unknown scene 'barn'"),
@@ -214,3 +215,62 @@ def test_options_that_do_not_fit(spec: str, what: str) -> None:
     with pytest.raises(UserError) as error:
         registry.create("benchmark", spec)
     assert what in str(error.value)
+
+
+# -- the drawn leaves and rooms
+
+
+class TestDrawnLeaves(SourceTests):
+    total: ClassVar[dict[PoolPart, int]] = {"network": 7 * 39, "a": 2 * 39, "b": 39}
+
+    @classmethod
+    def make(cls) -> DrawnLeaves:
+        return DrawnLeaves(images_per_concept=10, image_size=48)
+
+    def test_a_smaller_task_sees_the_same_leaves(self) -> None:
+        few = DrawnLeaves(ConceptSpace("crop", (CROPS[30], BACKGROUND)), 10, 48)
+        assert np.array_equal(few.render("a", np.array([0])), self.make().render("a", np.array([30])))
+
+
+class TestDrawnRooms(SourceTests):
+    total: ClassVar[dict[PoolPart, int]] = {"network": 7 * 67, "a": 2 * 67, "b": 67}
+
+    @classmethod
+    def make(cls) -> DrawnRooms:
+        return DrawnRooms(images_per_concept=10, image_size=48)
+
+
+def test_rooms_hold_what_their_scene_has() -> None:
+    source = DrawnRooms(images_per_concept=10)
+    maps = source.segmentation("network", np.arange(67))
+    for scene, found in zip(SCENES, maps, strict=True):
+        allowed = {name for name, _, _ in ROOMS[scene].things}
+        shown = {SEGMENTS[k] for k in np.unique(found)}
+        assert {"wall", "floor"} <= shown <= {"wall", "floor", "ceiling"} | allowed
+        assert shown & allowed
+
+
+def test_a_map_is_of_its_picture() -> None:
+    """Where the map shows two things, the picture has an edge more often than elsewhere."""
+    source, rows = DrawnRooms(images_per_concept=10), np.arange(0, 67, 5)
+    images = source.render("network", rows).astype(int).sum(axis=3)
+    maps = source.segmentation("network", rows)
+    steps = abs(np.diff(images, axis=2))
+    border = maps[:, :, 1:] != maps[:, :, :-1]
+    assert steps[border].mean() > 3 * steps[~border].mean()
+
+
+def test_every_scene_differs_in_what_it_always_has() -> None:
+    certain = {
+        scene: tuple(sorted(n for n, least, _ in room.things if least)) for scene, room in ROOMS.items()
+    }
+    assert len(set(certain.values())) == 67
+
+
+def test_things_are_well_made() -> None:
+    for name, thing in THINGS.items():
+        assert set(thing.colours) <= set(COLOURS), name
+        assert {colour for _, colour in thing.parts} <= {*COLOURS, "main", "dark", "light"}, name
+        corners = np.array([corner for outline, _ in thing.parts for corner in outline])
+        assert corners.min() > -0.4 and corners.max() < 1.1, name
+    assert {name for room in ROOMS.values() for name, _, _ in room.things} <= set(THINGS)

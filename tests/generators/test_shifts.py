@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -12,6 +14,8 @@ from PIL import Image
 
 from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
+from nsl_bench.core.shift import Shift
+from nsl_bench.core.source import ImageSource
 from nsl_bench.testing import ShiftTests
 
 
@@ -19,74 +23,45 @@ def decks() -> DrawnDecks:
     return DrawnDecks(images_per_card=4, image_height=56, image_width=36)
 
 
-class TestDeckSwap(ShiftTests):
-    spec = "deck_swap:noir"
-
-    def source(self) -> DrawnDecks:
-        return decks()
-
-    def test_it_shows_the_deck(self) -> None:
-        source, rows = decks(), np.arange(4)
-        assert np.array_equal(DeckSwap("comic").render(source, "a", rows), source.render("a", rows, "comic"))
-
-    @pytest.mark.parametrize(
-        ("deck", "what"),
-        [
-            ("nior", r"Unknown deck .* 'nior'. Did you mean 'noir'\?"),
-            ("standard", "has no effect: standard is the standard deck"),
-            ("adversarial_noir", "Unknown deck"),
-        ],
-    )
-    def test_decks_that_do_not_fit(self, deck: str, what: str) -> None:
-        with pytest.raises(UserError, match=what):
-            DeckSwap(deck).check(decks())
-
-    def test_a_source_without_decks(self) -> None:
-        with pytest.raises(UserError, match="needs a second deck"):
-            DeckSwap("noir").check(SklearnDigits())
+SPECS: dict[str, Callable[[], ImageSource]] = {
+    "deck_swap:noir": decks,
+    "adversarial:standard": decks,
+    "rotate:90": SklearnDigits,
+    "rotate:30": SklearnDigits,
+    "rotate:270": decks,
+}
+for _spec, _source in SPECS.items():
+    _own = {"spec": _spec, "source": staticmethod(_source)}
+    globals()[f"Test {_spec}"] = type(f"Test {_spec}", (ShiftTests,), _own)
 
 
-class TestAdversarial(ShiftTests):
-    spec = "adversarial:standard"
-
-    def source(self) -> DrawnDecks:
-        return decks()
-
-    def test_an_unknown_deck(self) -> None:
-        with pytest.raises(UserError, match=r"Unknown deck .* 'comics'. Did you mean 'comic'\?"):
-            Adversarial("comics").check(decks())
-
-    def test_a_source_without_decks(self) -> None:
-        with pytest.raises(UserError, match="needs adversarial images"):
-            Adversarial("standard").check(SklearnDigits())
+def test_a_swapped_deck_is_shown() -> None:
+    source, rows = decks(), np.arange(4)
+    assert np.array_equal(DeckSwap("comic").render(source, "a", rows), source.render("a", rows, "comic"))
 
 
-class TestRotate(ShiftTests):
-    spec = "rotate:90"
-
-    def source(self) -> SklearnDigits:
-        return SklearnDigits()
-
-    def test_it_is_clockwise(self) -> None:
-        image = np.zeros((1, 28, 28, 1), np.uint8)
-        image[0, 2, 5] = 200
-        turned = Rotate(90).apply(image, np.arange(1))
-        assert turned[0, 5, 25, 0] == 200
-        assert turned.sum() == 200
-
-
-class TestRotateOblique(ShiftTests):
-    spec = "rotate:30"
-
-    def source(self) -> SklearnDigits:
-        return SklearnDigits()
+@pytest.mark.parametrize(
+    ("shift", "source", "what"),
+    [
+        (DeckSwap("nior"), decks, r"Unknown deck .* 'nior'. Did you mean 'noir'\?"),
+        (DeckSwap("standard"), decks, "has no effect: standard is the standard deck"),
+        (DeckSwap("adversarial_noir"), decks, "Unknown deck"),
+        (DeckSwap("noir"), SklearnDigits, "needs a second deck"),
+        (Adversarial("comics"), decks, r"Unknown deck .* 'comics'. Did you mean 'comic'\?"),
+        (Adversarial("standard"), SklearnDigits, "needs adversarial images"),
+    ],
+)
+def test_decks_that_do_not_fit(shift: Shift, source: Callable[[], ImageSource], what: str) -> None:
+    with pytest.raises(UserError, match=what):
+        shift.check(source())
 
 
-class TestRotateCards(ShiftTests):
-    spec = "rotate:90"
-
-    def source(self) -> DrawnDecks:
-        return decks()
+def test_a_turn_is_clockwise() -> None:
+    image = np.zeros((1, 28, 28, 1), np.uint8)
+    image[0, 2, 5] = 200
+    turned = Rotate(90).apply(image, np.arange(1))
+    assert turned[0, 5, 25, 0] == 200
+    assert turned.sum() == 200
 
 
 class TestAngles:

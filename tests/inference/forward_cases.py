@@ -16,6 +16,13 @@ from nsl_bench.logic.inference.query import Query, checked_vectors
 SMALL = (Space(), Space(3, 20, 200), Space(1, 2, 1), Space(6_000, 1 << 16, 1 << 10))
 """From the usual space to next to none."""
 
+PLAYERS = LabelSpace(("one", "two"), ("win(1)", "win(2)"))
+COINS = Query(
+    ("win(X) :- shows(X,heads), not shows(3-X,heads).",),
+    "",
+    PLAYERS,
+    tuple(((f"shows({p},heads)",), (f"shows({p},tails)",)) for p in (1, 2)),
+)
 PAIR = LabelSpace(("fine", "bad"), (None, "bad"))
 
 

@@ -1,111 +1,32 @@
-"""Engines against the definition and against ProbLog, on random programs and on real tasks."""
+"""Engines on real tasks, what they say of their answers, and what they refuse."""
 
 from __future__ import annotations
 
-import itertools
 import re
-import warnings
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pytest
-from queries import random_query, random_vectors
+from inference.enumeration import by_enumeration
+from inference.forward_cases import COINS, PLAYERS
+from inference.test_random_engines import by_problog, masses
 
 from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.types import LabelSpace
 from nsl_bench.learners.queries import query_of
 from nsl_bench.logic.inference import engines
-from nsl_bench.logic.inference.crisp import derived
 from nsl_bench.logic.inference.engines import Auto, Exact, Sampling, compiled
 from nsl_bench.logic.inference.exact import decision_diagram as diagram
-from nsl_bench.logic.inference.problog.engine import ProbLog, answer
-from nsl_bench.logic.inference.problog.translation import NONE, label_name, translate
+from nsl_bench.logic.inference.problog.engine import ProbLog
 from nsl_bench.logic.inference.program import ground
 from nsl_bench.logic.inference.query import Answer, Query, checked_vectors
-
-PLAYERS = LabelSpace(("one", "two"), ("win(1)", "win(2)"))
-COINS = Query(
-    ("win(X) :- shows(X,heads), not shows(3-X,heads).",),
-    "",
-    PLAYERS,
-    tuple(((f"shows({p},heads)",), (f"shows({p},tails)",)) for p in (1, 2)),
-)
 
 
 def rest_of(query: Query) -> tuple[str, LabelSpace, object]:
     """Background, labels and choices."""
     return query.background, query.labels, query.choices
-
-
-def masses(answer: Answer) -> npt.NDArray[np.float64]:
-    return np.column_stack([answer.probabilities, answer.undecided, answer.ambiguous])
-
-
-def by_definition(query: Query, probabilities: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """Every world solved by clingo: the masses of the labels, undecided, ambiguous."""
-    given = checked_vectors(query, probabilities).kept
-    worlds = list(itertools.product(*(range(len(values) + 1) for values in query.choices)))
-    contexts = [
-        tuple(f for values, v in zip(query.choices, world, strict=True) if v < len(values) for f in values[v])
-        for world in worlds
-    ]
-    atoms = [a for a in query.labels.atoms if a is not None]
-    holds, consistent = derived(query.rules, query.background, contexts, atoms)
-    k = len(query.labels)
-    outcome = np.empty(len(worlds), int)
-    for i, (row, fine) in enumerate(zip(holds, consistent, strict=True)):
-        names = [query.labels.atoms.index(a) for a, true in zip(atoms, row, strict=True) if true]
-        default = query.labels.atoms.index(None) if None in query.labels.atoms else k
-        outcome[i] = k if not fine else k + 1 if len(names) > 1 else (names or [default])[0]
-    result = np.zeros((len(given), k + 2))
-    for i, slots in enumerate(given):
-        full = [np.append(row[: len(v)], 1 - row.sum()) for row, v in zip(slots, query.choices, strict=True)]
-        for world, code in zip(worlds, outcome, strict=True):
-            result[i, code] += np.prod([p[v] for p, v in zip(full, world, strict=True)])
-    return result
-
-
-def problog(query: Query, example: npt.NDArray[np.float64], grounded: bool) -> list[float]:
-    """ProbLog's masses of the labels and of undecided."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        found = answer(translate(query, grounded=grounded).example(example))
-    return [*(found.get(label_name(k), 0.0) for k in range(len(query.labels))), found.get(NONE, 0.0)]
-
-
-@pytest.mark.parametrize("block", range(8))
-def test_random_programs(block: int) -> None:
-    """Diagram, forward programme and (of some) ProbLog as written agree with the definition."""
-    for seed in range(25 * block, 25 * (block + 1)):
-        query = random_query(seed)
-        vectors = random_vectors(query, 3, seed)
-        found = masses(Exact()(query, vectors))
-        program = compiled(query)
-        given = checked_vectors(query, vectors).kept
-        forward = program.forward.run(program.domains.probabilities(given), budget=0, work=1e6)
-        assert program.diagram is not None
-        np.testing.assert_allclose(forward.low, found, atol=1e-9, rtol=0, err_msg=str(query))
-        expected = problog(query, given[0], grounded=False)
-        np.testing.assert_allclose(found[0, :-1], expected, atol=1e-9, rtol=0, err_msg=str(query))
-        if seed % 6 == 0:
-            small = by_definition(query, vectors)
-            np.testing.assert_allclose(found, small, atol=1e-9, rtol=0, err_msg=str(query))
-
-
-def test_random_programs_with_aggregates() -> None:
-    for seed in range(40):
-        query = random_query(seed, slots=3, counting=True)
-        vectors = random_vectors(query, 2, seed)
-        found = masses(Exact()(query, vectors))
-        program = compiled(query)
-        given = checked_vectors(query, vectors).kept
-        forward = program.forward.run(program.domains.probabilities(given), budget=0, work=1e6)
-        np.testing.assert_allclose(found, by_definition(query, vectors), atol=1e-9, rtol=0)
-        np.testing.assert_allclose(forward.low, found, atol=1e-9, rtol=0)
-        expected = problog(query, given[1], grounded=True)
-        np.testing.assert_allclose(found[1, :-1], expected, atol=1e-9, rtol=0)
 
 
 def peaked(benchmark: str, n: int, flat: float, seed: int) -> tuple[Query, npt.NDArray[np.float64]]:
@@ -123,12 +44,10 @@ def peaked(benchmark: str, n: int, flat: float, seed: int) -> tuple[Query, npt.N
 @pytest.mark.parametrize(("benchmark", "n", "flat"), [("follow_suit", 2, 0.3), ("sudoku_4x4", 3, 0.3)])
 def test_tasks_agree_with_problog(benchmark: str, n: int, flat: float) -> None:
     query, vectors = peaked(benchmark, n, flat, 3)
-    given = checked_vectors(query, vectors).kept
     exact, auto = Exact()(query, vectors), Auto()(query, vectors)
     assert set(exact.engines) == set(auto.engines) == {"exact"}
-    for i in range(n):
-        expected = problog(query, given[i], grounded=False)
-        np.testing.assert_allclose(masses(exact)[i, :-1], expected, atol=1e-9, rtol=0)
+    expected = by_problog(query, vectors, grounded=False)
+    np.testing.assert_allclose(masses(exact)[:, :-1], expected, atol=1e-9, rtol=0)
     np.testing.assert_allclose(masses(auto), masses(exact), atol=1e-9, rtol=0)
     np.testing.assert_allclose(masses(exact).sum(axis=1), 1, atol=1e-9)
 
@@ -343,7 +262,7 @@ def test_problog_divides_negative_numbers_as_clingo_does(operation: str) -> None
     choices = (tuple((f"shows({x})",) for x in range(1, 4)),)
     query = Query((f"win(1) :- shows(X), {operation}.",), "", PLAYERS, choices)
     vectors = np.array([[[0.2, 0.3, 0.4]]])
-    expected = by_definition(query, vectors)
+    expected = by_enumeration(query, vectors)
     np.testing.assert_allclose(
         masses(registry.create("engine", "problog")(query, vectors)), expected, atol=1e-9
     )

@@ -10,22 +10,15 @@ import numba
 import numpy as np
 import pytest
 from inference.enumeration import by_enumeration
+from inference.forward_cases import COINS
 from numba.core.errors import TypingError
 
 from nsl_bench.core.errors import UserError
-from nsl_bench.core.types import LabelSpace
 from nsl_bench.logic.inference.engines import Auto, Exact, Sampling, compiled
 from nsl_bench.logic.inference.forward import compiled as forward
 from nsl_bench.logic.inference.problog import engine as problog
 from nsl_bench.logic.inference.problog.engine import ProbLog
-from nsl_bench.logic.inference.query import Query
 
-COINS = Query(
-    ("win(X) :- shows(X,heads), not shows(3-X,heads).",),
-    "",
-    LabelSpace(("one", "two"), ("win(1)", "win(2)")),
-    tuple(((f"shows({p},heads)",), (f"shows({p},tails)",)) for p in (1, 2)),
-)
 VECTORS = np.array([[[0.9, 0.1], [0.2, 0.7]], [[0.5, 0.5], [0.4, 0.6]]])
 TRUE = by_enumeration(COINS, VECTORS)[:, :2]
 KERNEL = "nsl_bench.logic.inference.forward.kernel"

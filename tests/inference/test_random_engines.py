@@ -26,19 +26,11 @@ from nsl_bench.logic.inference.query import NEGLIGIBLE, Answer, Query
 Floats = npt.NDArray[np.float64]
 
 PREDICATES = [
-    *("_bad", "in", "n0", "query", "evidence", "slot_0", "choose", "pick", "given", "nsl_pick", "nsl_given"),
-    *(
-        "nsl1_pick",
-        "nsl_label",
-        "nsl_none",
-        "nsl_violated",
-        "nsl_shows",
-        "nsl_never",
-        "nsl_true",
-        "nsl_tuple",
-    ),
-    *("a0", "a1", "a2", "w", "ww", "u_img", "u_", "is", "between", "true", "fail", "findall", "call", "var"),
-    *("member", "nil", "t", "consult", "use_module", "__x", "mod", "div", "rdiv", "xor", "print", "halt"),
+    *("_bad", "in", "n0", "query", "evidence", "slot_0", "choose", "pick", "given", "nsl_pick"),
+    *("nsl_given", "nsl1_pick", "nsl_label", "nsl_none", "nsl_violated", "nsl_shows", "nsl_never"),
+    *("nsl_true", "nsl_tuple", "a0", "a1", "a2", "w", "ww", "u_img", "u_", "is", "between", "true", "fail"),
+    *("findall", "call", "var", "member", "nil", "t", "consult", "use_module", "__x", "mod", "div", "rdiv"),
+    *("xor", "print", "halt"),
 ]
 VARIABLES = ["NSL0", "NSL1", "NSL_PICK", "U_X", "U_Y", "_X", "_Y", "X", "Y", "Variable", "_NSL0", "A0", "W0"]
 WORD = re.compile(r"(?<![#A-Za-z0-9_])_*[A-Za-z][A-Za-z0-9_]*")

@@ -10,9 +10,8 @@ from __future__ import annotations
 import contextlib
 import itertools
 import re
-from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 from unittest.mock import patch
 
@@ -28,11 +27,6 @@ from nsl_bench.logic.las.semantics.verification.space import rules_with_costs
 from nsl_bench.logic.las.semantics.verification.statements import covered_examples
 from nsl_bench.logic.las.solver import solve
 from nsl_bench.logic.las.task import LasTask, Solution, Tier
-
-__all__ = [
-    *("Disagreement", "Outcome", "Tally", "compared", "form", "least_score", "plainly", "proven", "scored"),
-    *("steps", "useless"),
-]
 
 SECONDS = 60.0
 """What a tier may take for a task; only a hang takes that long."""
@@ -66,51 +60,8 @@ class Outcome:
     tier: Tier | None = None
 
 
-@dataclass
-class Tally:
-    """What became of many tasks.
-
-    Attributes:
-        kinds: how many of each kind.
-        tiers: how many of the decided ones each tier answered.
-        reasons: why the others were not decided.
-        seconds: CPU time.
-    """
-
-    kinds: Counter[Kind] = field(default_factory=Counter)
-    tiers: Counter[str] = field(default_factory=Counter)
-    reasons: Counter[str] = field(default_factory=Counter)
-    seconds: float = 0.0
-
-    def add(self, outcome: Outcome) -> None:
-        """Counts one more task."""
-        self.kinds[outcome.kind] += 1
-        if outcome.tier is not None:
-            self.tiers[outcome.tier] += 1
-        if outcome.reason:
-            self.reasons[f"{outcome.kind}: {outcome.reason}"] += 1
-
-    @property
-    def share_decided(self) -> float:
-        """The share of tasks that were decided."""
-        return self.kinds["decided"] / self.kinds.total()
-
-    def share_of(self, tiers: str) -> float:
-        """The share of the decided tasks that some of these tiers answered."""
-        return sum(self.tiers[tier] for tier in tiers) / max(1, self.kinds["decided"])
-
-    def __str__(self) -> str:
-        kinds = ", ".join(f"{count} {kind}" for kind, count in sorted(self.kinds.items()))
-        tiers = ", ".join(f"{tier} {count}" for tier, count in sorted(self.tiers.items()))
-        return f"{kinds}; tiers {tiers or 'none'}; {self.seconds:.1f} s"
-
-
 def compared(text: str) -> Outcome:
-    """What becomes of one task.
-
-    Raises:
-        Disagreement: a solver differs from the definition, or refuses what another one solves.
-    """
+    """What becomes of one task; raises Disagreement."""
     constraints = len(text) % 5 > 0
     dialect: Dialect | None = None
     try:
@@ -138,8 +89,8 @@ def compared(text: str) -> Outcome:
     return _compared(task, plain, None if best is None else best.score)
 
 
-def form(rule: str, *, turned: bool = False) -> tuple[str, tuple[str, ...]]:
-    """Head and body of a rule, up to names of variables and order (`turned`: and sides of inequalities)."""
+def form(rule: str) -> tuple[str, tuple[str, ...]]:
+    """Head and body of a rule, up to names of variables and order."""
     head, _, text = rule.removesuffix(".").partition(":-")
     literals = re.split(r"[,;]\s*(?![^()]*\))", text)
     parts = [head.strip(), *sorted(set(filter(None, map(str.strip, literals))))]
@@ -148,9 +99,7 @@ def form(rule: str, *, turned: bool = False) -> tuple[str, tuple[str, ...]]:
     for order in itertools.permutations(range(len(names))):
         new = {name: f"W{k}" for name, k in zip(names, order, strict=True)}
         first, *rest = (re.sub(r"\b[A-Z]\w*", lambda m, new=new: new[m[0]], part) for part in parts)  # type: ignore[misc]
-        sides = (literal.split(" != ") for literal in rest)
-        body = {" != ".join(sorted(each) if turned else each) for each in sides}
-        forms.append((first, tuple(sorted(body))))
+        forms.append((first, tuple(sorted(set(rest)))))
     return min(forms)
 
 
@@ -252,15 +201,7 @@ def _agrees(
 ) -> bool:
     """Whether an answer is the optimum `want`, with its proof; False if time ran out before that.
 
-    Args:
-        task: the task.
-        found: the answer.
-        want: the least score.
-        tier: the first tier that was tried.
-        scored: what the check says of the answer's hypothesis, if there is one.
-
-    Raises:
-        Disagreement: it is another one, or its hypothesis does not score what the answer says.
+    `scored` is what the check says of the answer's hypothesis, if there is one.
     """
 
     def require(holds: bool, what: str) -> None:

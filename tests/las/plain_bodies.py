@@ -25,29 +25,14 @@ Instance = tuple[int, tuple[int, ...]]
 
 @dataclass(frozen=True)
 class PlainBody:
-    """A body of the space.
-
-    Attributes:
-        literals: its literals.
-        types: types of its variables, the head's first.
-        holds: bool [columns, values of each head variable...].
-        cost: one for each literal.
-    """
-
     literals: tuple[Instance, ...]
-    types: tuple[str, ...]
-    holds: Flags
-    cost: int
+    types: tuple[str, ...]  # of its variables, the head's first
+    holds: Flags  # bool [columns, values of each head variable...]
+    cost: int  # one for each literal
 
 
 class PlainSpace:
-    """The bodies of a task whose background is facts, and whose types hold numbers.
-
-    Args:
-        task: the task.
-        values: all values that any type may have.
-        guarded: types with a predicate.
-    """
+    """The bodies of a task whose background is facts, and whose types, some `guarded`, hold numbers."""
 
     def __init__(self, task: LasTask, values: Sequence[int], guarded: frozenset[str]) -> None:
         self.task = task

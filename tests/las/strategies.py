@@ -34,40 +34,12 @@ from las.vocabulary import (
     VALUES,
 )
 
-__all__ = ["FLAVOURS", "Flavour", "shrunk", "task_text"]
-
 
 @dataclass(frozen=True)
 class Flavour:
     """What tasks may hold.
 
-    Attributes:
-        pieces: names of pieces of background knowledge.
-        examples: least and most examples.
-        contexts: least and most facts in a context.
-        modes: least and most body modes.
-        variables: least and most `#maxv`.
-        body: least and most `#max_body`; `None` as most: there may be no limit.
-        share: how many of the ground facts contexts are drawn from, at most.
-        recursive: whether bodies may use learned predicates.
-        negative: whether there may be `#neg` examples.
-        ilasp: the share of tasks in ILASP's dialect.
-        biases: the `#bias` statements to choose from.
-        replacement: the share of tasks with `#ground_without_replacement`.
-        given: the share of tasks with rules given whole.
-        meta: the share of tasks with meta-rules.
-        names: the share of tasks with names that the learner's own encodings use.
-        terms: the share of tasks with terms other than small numbers.
-        leaf: the share of predicates with arguments of a second type.
-        target: the share of tasks whose examples follow a hidden hypothesis.
-        odd: the share of contexts with a statement that is no plain fact.
-        local: the share of types whose members differ from context to context.
-        roles: the predicates that contexts state, by role.
-        heads: the roles that rules may derive; empty for the usual ones.
-        told: the share of tasks in ILASP's dialect with `#bias`.
-        bounded: the share of tasks with `#max_penalty`.
-        numbers: least and most numbers that the first type has.
-        thresholds: the share of its places in body modes that are `num_var(type)`.
+    Pairs are the least and the most; a number is the share of tasks, or of what the comment names.
     """
 
     pieces: tuple[str, ...] = ("derived", "arithmetic", "constraint", "constraint_props", "count", "path")
@@ -76,26 +48,26 @@ class Flavour:
     modes: tuple[int, int] = (1, 3)
     variables: tuple[int, int] = (0, 2)
     body: tuple[int, int] = (0, 2)
-    share: int = 12
-    recursive: bool = False
+    share: int = 12  # ground facts that contexts are drawn from, at most
+    recursive: bool = False  # bodies may use learned predicates
     negative: bool = False
     ilasp: float = 0.0
-    biases: tuple[str, ...] = tuple(BIASES)
+    biases: tuple[str, ...] = tuple(BIASES)  # the `#bias` statements to choose from
     given: float = 0.0
     meta: float = 0.0
-    names: float = 0.15
-    terms: float = 0.2
-    leaf: float = 0.3
-    target: float = 0.5
-    odd: float = 0.15
+    names: float = 0.15  # with names that the learner's own encodings use
+    terms: float = 0.2  # with terms other than small numbers
+    leaf: float = 0.3  # of predicates with arguments of a second type
+    target: float = 0.5  # whose examples follow a hidden hypothesis
+    odd: float = 0.15  # of contexts with a statement that is no plain fact
     replacement: float = 0.1
-    local: float = 0.05
+    local: float = 0.05  # of types whose members differ from context to context
     roles: tuple[str, ...] = ("a", "b", "e", "c", "r", "s", "x")
     heads: tuple[str, ...] = ()
-    told: float = 0.2
+    told: float = 0.2  # of tasks in ILASP's dialect with `#bias`
     bounded: float = 0.0
-    numbers: tuple[int, int] | None = None
-    thresholds: float = 0.0
+    numbers: tuple[int, int] | None = None  # that the first type has
+    thresholds: float = 0.0  # of places in body modes that are `num_var(type)`
 
 
 COMPARISONS = ("above", "greater", "le", "less", "mid")
@@ -534,64 +506,11 @@ def _consequences(program: str) -> frozenset[str]:
     return frozenset()
 
 
-# Shrinking
-
-
 def shrunk(text: str, fails: Callable[[str], bool]) -> str:
-    """A smaller text that fails too: without lines, parts of examples and literals that it does not need."""
-    best = text
-    changed = True
-    while changed:
-        changed = False
-        lines = best.split("\n")
-        size = max(1, len(lines) // 2)
-        while size:
-            start = 0
-            while start < len(lines):
-                shorter = lines[:start] + lines[start + size :]
-                if fails("\n".join(shorter)):
-                    lines, changed = shorter, True
-                else:
-                    start += size
-            size //= 2
-        best = "\n".join(lines)
-        for smaller in _without_parts(best):
-            if fails(smaller):
-                best, changed = smaller, True
-                break
-    return best
-
-
-def _without_parts(text: str) -> Iterator[str]:
-    """The text with one part of one statement less, or simpler."""
+    """A text of fewer lines that fails too."""
     lines = text.split("\n")
-    for i, line in enumerate(lines):
-        for simpler in _simpler(line):
-            yield "\n".join([*lines[:i], simpler, *lines[i + 1 :]])
-
-
-def _simpler(line: str) -> Iterator[str]:
-    for separator in (". ", ", ", ","):
-        pieces = line.split(separator)
-        if 1 < len(pieces) < 60:
-            for k in range(len(pieces)):
-                yield separator.join(pieces[:k] + pieces[k + 1 :])
-    for opening, closing in (("{", "}"), (" :- ", ".")):
-        start = line.find(opening)
-        while start >= 0:
-            end = line.find(closing, start)
-            if end > start + len(opening):
-                inside = line[start + len(opening) : end]
-                if opening == "{" and inside:
-                    yield line[: start + 1] + line[end:]
-                if opening == "{" and ". " in inside:
-                    facts = inside.rstrip(".").split(". ")
-                    for k in range(len(facts)):
-                        kept = "".join(f"{fact}. " for fact in facts[:k] + facts[k + 1 :]).strip()
-                        yield line[: start + 1] + kept + line[end:]
-                if opening != "{":
-                    yield line[:start] + line[end:]
-            start = line.find(opening, start + 1)
-    for digits in ("13", "8", "5", "3", "2"):
-        if f"@{digits}" in line:
-            yield line.replace(f"@{digits}", "@1")
+    for line in lines[::-1]:
+        shorter = [each for each in lines if each != line]
+        if fails("\n".join(shorter)):
+            lines = shorter
+    return "\n".join(lines)

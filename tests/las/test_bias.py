@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Sequence
 
@@ -10,7 +9,6 @@ import clingo
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from las.agreement import form, least_score, plainly, steps, useless
 
 from nsl_bench.core.budget import Budget, Undecided
 from nsl_bench.core.errors import UserError
@@ -19,11 +17,9 @@ from nsl_bench.logic.las.bias.batch import Pricing
 from nsl_bench.logic.las.bias.costs import flat_costs, is_monotone, rule_costs
 from nsl_bench.logic.las.bias.hypothesis import count_atoms, hypothesis_cost, normal_form
 from nsl_bench.logic.las.bias.program import FORBIDDEN
-from nsl_bench.logic.las.bias.space import growing_space, hypothesis_space
+from nsl_bench.logic.las.bias.space import growing_space
 from nsl_bench.logic.las.language_bias import LanguageBias
-from nsl_bench.logic.las.semantics.verification.space import rules_with_costs
-from nsl_bench.logic.las.solver import solve
-from nsl_bench.logic.las.task import LasTask, Tier
+from nsl_bench.logic.las.task import LasTask
 
 FEW = 150
 
@@ -158,22 +154,6 @@ ABOUT_COSTS = [
 @pytest.mark.parametrize(("check", "drawn"), ABOUT_COSTS, ids=["cost", "additive", "monotone"])
 def test_costs_are_those_of_the_definition(check, drawn, programs: int) -> None:  # type: ignore[no-untyped-def]
     settings(max_examples=programs)(given(*drawn)(check))()
-
-
-@pytest.mark.parametrize("statement", STATEMENTS)
-def test_each_statement_alone_prices_as_defined(statement: str) -> None:
-    bias = bias_of(statement)
-    chosen = [
-        (head, body)
-        for head in HEADS
-        for size in (0, 1, 2)
-        for body in itertools.combinations(LITERALS, size)
-    ]
-    assert rule_costs(bias, chosen) == [cost(bias, *rule) for rule in chosen]
-    check_additive([statement], "fastlas", [rule for rule in chosen if rule[0] in ("p", "k", "h(V1)")])  # type: ignore[misc]
-    if is_monotone(bias):
-        for more in ("q", "e(V2,V1)", "not a(V1)"):
-            check_monotone([statement], ("p", ("a(V1)",)), more)
 
 
 @pytest.mark.parametrize(
@@ -361,57 +341,11 @@ BY_CONDITION = """
 #bias("penalty(1, head). penalty(1, body(X)) :- in_body(X).").
 #pos(e1@9, {p}, {}, {q. r.}).
 """
-BY_LONGER_BODY = """
-#modeh(p). #modeb(q). #modeb(r).
-#bias("fine :- in_body(r). :- in_body(q), not fine. :- not in_body(q).").
-#bias("penalty(1, head). penalty(1, body(X)) :- in_body(X).").
-#pos(e1@9, {p}, {}, {q. r.}).
-"""
-SHARED_PENALTY = """
-#modeh(p). #modeb(a(var(n))). #modeb(b(var(n))). #maxv(1). n(1..2).
-#bias("penalty(3, any) :- in_body(_).").
-#pos(e1@9, {p}, {}, {a(1). b(1).}).
-#pos(e2@9, {}, {p}, {a(1). b(2).}).
-"""
-INEQUALITIES = """
-n(1..2). #modeh(p). #modeb(a(var(n))). #modeb(var(n) != var(n)). #maxv(2). #ground_without_replacement.
-#bias("penalty(1, head). penalty(1, body(X)) :- in_body(X).").
-#pos(e1@9, {p}, {}, {a(1). a(2).}).
-#pos(e2@9, {}, {p}, {a(1).}).
-"""
-PAIRS_WITH_RECALL = """
-#constant(k, 1). #constant(k, 2). #modeh(p). #modeb(1, q(const(k)), (positive)). #modeb(1, r, (positive)).
-#bias("penalty(1, head). penalty(1, body(X)) :- in_body(X). penalty(2, both) :- in_body(q(_)), in_body(r).").
-#pos(a@9, {p}, {}, {q(1). q(2). r.}). #pos(b@9, {}, {p}, {q(1). r.}). #pos(c@9, {}, {p}, {q(2).}).
-#pos(d@9, {p}, {}, {r.}).
-"""
 GUARD_OR_LITERAL = """
 n(1..3). m(2). #modeh(h(var(n))). #modeb(m(var(n))). #modeb(b(var(m))).
 #bias("penalty(1, head). penalty(2, body(X)) :- in_body(X).").
 #pos(e1@9, {h(2)}, {h(1)}, {b(2).}).
 """
-
-
-@pytest.mark.parametrize("tier", ["A", "C", "D"])
-@pytest.mark.parametrize(
-    ("text", "optimum"),
-    [
-        (BY_CONSTANT, 0),
-        (BY_CONDITION, 2),
-        (BY_LONGER_BODY, 3),
-        (SHARED_PENALTY, 3),
-        (INEQUALITIES, 3),
-        (GUARD_OR_LITERAL, 3),
-        (PAIRS_WITH_RECALL, 11),
-    ],
-)
-def test_optima_under_biases_that_price_whole_rules(tier: Tier, text: str, optimum: int) -> None:
-    task = LasTask.parse(text)
-    found = solve(task, first_tier=tier)
-    assert (found.status, found.score) == ("optimal", optimum)
-    assert hypothesis_cost(task, found.hypothesis) == found.cost
-    if tier == "A":
-        assert least_score(text) == optimum
 
 
 def test_constraints_as_rules_cost_what_the_definition_says() -> None:
@@ -486,89 +420,6 @@ def test_what_stands_for_several_literals_counts_as_many(rule: str, literals: in
 def test_heads_with_several_atoms_count_each() -> None:
     for rule, atoms in {"{ p; s } 1 :- q.": 2, "p | s :- q.": 2, "p : s :- q.": 2, "h(1;2) :- q.": 2}.items():
         assert count_atoms(_Toy(), [rule]) == 3 + atoms, rule  # type: ignore[arg-type]
-
-
-# -- the hypothesis space -----------------------------------------------------------------------------------
-
-MODES = [
-    *("#modeb(a(var(n))).", "#modeb(not a(var(n))).", "#modeb(a(const(n))).", "#modeb(b(var(m)))."),
-    *("#modeb(e(var(n),var(n))).", "#modeb(e(var(n),const(n))).", "#modeb(not e(var(n),var(m)))."),
-    *("#modeb(f(g(var(n)),2)).", "#modeb(f(g(const(n)),2)).", "#modeb(f(1)).", "#modeb(f(const(n)))."),
-    *(
-        "#modeb(var(n) != var(n)).",
-        "#modeb(var(n) = const(n)).",
-        "#modeb(q).",
-        "#modeb(not q).",
-        "#modeb(n(var(n))).",
-    ),
-    *("#modeb(1, a(var(n)), (positive)).", "#modeb(1, e(var(n),var(n))).", "#modeb(2, q)."),
-    *("#modeb(t(var(free))).", "#modeb(not t(var(free))).", "#modeb(3, b(var(m)))."),
-]
-MODE_HEADS = [
-    "#modeh(p).",
-    "#modeh(h(var(n))).",
-    "#modeh(h(const(n))).",
-    "#modeh(h(var(n),var(n))).",
-    "#modeh(n(var(n))).",
-]
-BIASES = [
-    '#bias("penalty(1, head). penalty(1, body(X)) :- in_body(X).").',
-    '#bias("penalty(2, head). penalty(3, e(X,Y)) :- in_body(e(X,Y)). penalty(1, X) :- in_body(a(X)).").',
-    '#bias("penalty(1, body(X)) :- in_body(X). :- in_body(q), in_body(a(_)).").',
-    '#bias("penalty(1, body(X)) :- in_body(X). :- in_body(a(_)) : in_body(q).").',
-    '#bias("penalty(9, few) :- #count { X : in_body(X) } < 2. penalty(1, body(X)) :- in_body(X).").',
-    "",
-]
-GIVEN = ["2 ~ h(X) :- a(X).", "0 ~ p :- q.", "3 ~ p.", "1 ~ h(X) :- e(X,Y), n(X), n(Y)."]
-
-
-@st.composite
-def spaces(draw: st.DrawFn) -> str:
-    """A task whose hypothesis space is small."""
-    lines = ["n(1..2). m(1).", draw(st.sampled_from(BIASES))]
-    lines += draw(st.lists(st.sampled_from(MODE_HEADS), min_size=1, max_size=2, unique=True))
-    lines += draw(st.lists(st.sampled_from(MODES), min_size=1, max_size=3, unique=True))
-    lines += draw(st.lists(st.sampled_from(GIVEN), max_size=2, unique=True))
-    lines.append(f"#maxv({draw(st.integers(0, 2))}). #max_body({draw(st.integers(0, 2))}).")
-    if draw(st.integers(0, 3)) == 0:
-        lines.append("#ground_without_replacement.")
-    lines.append("#pos(e, {p}, {}, {a(1). b(1). e(1,2). f(g(1),2). f(1). q. t(1).}).")
-    return "\n".join(lines)
-
-
-def check_space(text: str) -> None:
-    """The space is the plain enumeration without redundant rules, and its texts cost what it says."""
-    try:
-        task = LasTask.parse(text)
-        space = hypothesis_space(task)
-    except UserError:
-        assume(False)
-    assume(not task.bias.doubt)
-    assert space.horizon is None
-    found: dict[object, int] = {}
-    for rule in space.rules:
-        key = form(rule.text, turned=True)
-        found[key] = min(rule.cost, found.get(key, rule.cost))
-        safe = clingo.Control(["--warn=none"])
-        safe.add(rule.text)
-        safe.ground()
-        assert hypothesis_cost(task, [rule.text]) == found[key], rule.text
-    plain: dict[tuple[str, tuple[str, ...]], int] = {}
-    for other, cost in rules_with_costs(plainly(task), 10_000, steps(10**6)).items():
-        key = form(other, turned=True)
-        plain[key] = min(cost, plain.get(key, cost))
-    if "#ground_without_replacement" not in text:
-        assert found.items() <= plain.items()
-        assert all(map(useless, plain.keys() - found.keys()))
-    for part in growing_space(task, max_rules=8):
-        if part.horizon is not None:
-            left = {form(rule.text, turned=True) for rule in part.rules}
-            assert all(cost >= part.horizon for key, cost in found.items() if key not in left)
-
-
-@pytest.mark.parametrize("biases", [60, pytest.param(2_000, marks=pytest.mark.slow)])
-def test_the_space_is_the_plain_enumeration(biases: int) -> None:
-    settings(max_examples=biases)(given(spaces())(check_space))()
 
 
 def test_a_cut_space_has_no_horizon_where_a_longer_body_may_mend_a_rule() -> None:

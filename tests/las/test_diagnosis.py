@@ -1,8 +1,9 @@
-"""Why nothing is found, said in words that are right: `nsl_bench.logic.las.diagnosis` and what shows it."""
+"""Why nothing is found, said in words that are right, and what docs/rule-learner.md shows."""
 
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -133,6 +134,10 @@ def test_why_no_hypothesis_covers_the_examples(kind: str, first_tier: str) -> No
     for sentence in sentences:
         assert any(sentence in each for each in solution.why), solution.why
     assert all("\n" not in each for each in solution.why)
+    core = [example for example in task.examples if example.id in solution.conflict]
+    for each in solution.why:
+        _, offered, rules = each.partition("would cover ")
+        assert not offered or all(covered(task, [rules.partition(": ")[2]], core))
 
 
 def test_it_is_in_every_output(tmp_path: Path) -> None:
@@ -146,17 +151,6 @@ def test_it_is_in_every_output(tmp_path: Path) -> None:
     assert answer["conflict"] == list(solution.conflict) == conflict
     assert answer["why"] == list(solution.why) and sentence in solution.why[0]
     assert str(solution).splitlines()[0] == "unsatisfiable" and sentence in str(solution)
-
-
-@pytest.mark.parametrize("kind", CONFLICTS)
-def test_rules_that_are_offered_cover_the_examples(kind: str) -> None:
-    text, _, _ = CONFLICTS[kind]
-    task = LasTask.parse(COSTS + text)
-    solution = diagnosed(task, solve(task), Budget())
-    core = [example for example in task.examples if example.id in solution.conflict]
-    for sentence in solution.why:
-        _, offered, rules = sentence.partition("would cover ")
-        assert not offered or all(covered(task, [rules.partition(": ")[2]], core))
 
 
 def test_examples_that_do_not_pay_are_explained() -> None:
@@ -190,3 +184,26 @@ def test_a_score_is_not_changed() -> None:
     again = diagnosed(task, solution, Budget())
     assert (again.score, again.hypothesis) == (solution.score, solution.hypothesis)
     assert score(task, again.hypothesis).total == again.score
+
+
+PAGE = (Path(__file__).parents[2] / "docs" / "rule-learner.md").read_text(encoding="utf-8")
+
+
+def test_the_python_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    for block in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL):
+        exec(compile(block, "docs/rule-learner.md", "exec"), {})
+    assert capsys.readouterr().out.endswith("optimal 2 2 A\n")
+
+
+def test_the_task_in_full_is_solved() -> None:
+    text = next(block for block in re.findall(r"```\n(.*?)```", PAGE, re.DOTALL) if "#modeh" in block)
+    assert solve(LasTask.parse(text)).score == 2
+
+
+def test_the_example_of_a_conflict_is_what_is_printed(tmp_path: Path) -> None:
+    section = PAGE.partition("## Where nothing is found")[2]
+    text, shown = re.findall(r"```\n(.*?)```", section, re.DOTALL)[:2]
+    path = tmp_path / "task.las"
+    path.write_text(text)
+    result = CliRunner().invoke(learn, [str(path)], catch_exceptions=False)
+    assert result.stdout + result.stderr == shown

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import clingo
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from nsl_bench.core.errors import UserError
 from nsl_bench.logic.las.semantics.equivalence import equivalent, input_space
@@ -214,3 +219,98 @@ def test_grounding_heeds_the_time_limit() -> None:
     rules = ["p :- q(A,B,C,D,E).", "q(A,B,C,D,E) :- a(A), a(B), a(C), a(D), a(E)."]
     with pytest.raises(UserError, match="comparison is undecided"):
         equivalent(rules, rules, inputs="{ a(1..60) }.", atoms=["p"], time_limit=0.5)
+
+
+# -- random hypotheses: `equivalent` agrees with trying every input, and its counterexamples are true
+
+LOW = [
+    *(
+        "a(X)",
+        "a(Y)",
+        "b(X)",
+        "b(1)",
+        "r",
+        "not a(X)",
+        "not b(Y)",
+        "not r",
+        "not not a(Y)",
+        "X < Y",
+        "X != 1",
+    ),
+    *("1 <= #count { Z : a(Z) }", "2 != #count { Z : b(Z) }", "1 { a(1) ; b(2) ; not r }"),
+]
+MIDDLE = [*LOW, "d(X)", "d(2)", "s", "not d(Y)", "not s", "not not d(X)", "1 <= #count { Z : d(Z) }"]
+HIGH = [*MIDDLE, "p(X)", "-p(Y)", "q", "not p(X)", "not q", "1 = #count { Z : p(Z) }"]
+RANDOM_INPUTS = [
+    "{ a(1..2) }. { b(1..2) }. { r }.",
+    "1 { a(1..2) } 1. { b(1..2) } 1. { r }.",
+    "{ a(1..3) } 2. { r }. :- a(1), not r.",
+    "{ a(X) : n(X) }. b(X) :- a(X), n(X). { r }.",
+    "r. { a(1) ; b(2) }.",
+    "1 { a(1) ; b(1) ; r }. { a(2) } :- b(1).",
+]
+
+
+def rules_of(heads: list[str], literals: list[str]) -> st.SearchStrategy[str]:
+    """Rules whose predicates depend through negation on lower ones alone."""
+    bodies = st.lists(st.sampled_from(literals), min_size=1, max_size=3).map(", ".join)
+    return st.builds("{} :- {}, n(X), n(Y).".format, st.sampled_from(heads), bodies)
+
+
+RULES = st.one_of(
+    rules_of(["d(X)", "d(1)", "s"], [*LOW, "d(Y)", "s"]),
+    rules_of(["p(X)", "p(Y)", "-p(X)", "p(2)", "q"], [*MIDDLE, "p(Y)", "q"]),
+    rules_of(["p(X)", "p(1)", "q", "q"], [*MIDDLE, "q"]),
+    rules_of([""], HIGH),
+)
+HYPOTHESES = st.lists(RULES, max_size=4)
+ASKED = st.sampled_from([("p/1", "q"), ("p(1)", "q"), ("-p(1)", "p/1"), ("p(2)",), ("q", "-p/1")])
+
+
+def answer_sets(program: str) -> list[frozenset[str]]:
+    """All answer sets of a program."""
+    control = clingo.Control(["--warn=none", "0"])
+    control.add(program)
+    control.ground()
+    with control.solve(yield_=True) as handle:
+        return [frozenset(map(str, model.symbols(atoms=True))) for model in handle]
+
+
+def said(rules: Sequence[str], facts: Iterable[str], atoms: Sequence[str]) -> frozenset[str]:
+    """What rules say of the compared atoms; nothing where the facts contradict them."""
+    found = answer_sets("\n".join(["n(1..2).", *rules, *(f"{fact}." for fact in facts)]))
+    assert len(found) <= 1
+    whole = {text.removesuffix("/1") for text in atoms if text.endswith("/1")}
+    return frozenset(a for each in found for a in each if a in atoms or a.partition("(")[0] in whole)
+
+
+@pytest.mark.parametrize("pairs", [100, pytest.param(5_000, marks=pytest.mark.slow)])
+def test_says_equivalent_exactly_where_all_answers_agree(pairs: int) -> None:
+    seen: Counter[bool] = Counter()
+
+    @settings(max_examples=pairs)
+    @given(HYPOTHESES, HYPOTHESES, st.booleans(), HYPOTHESES, st.sampled_from(RANDOM_INPUTS), ASKED)
+    def compare(first, more, alone, background, inputs, atoms) -> None:  # type: ignore[no-untyped-def]
+        second, background = more if alone else [*first[1:], *more[:1]], background[:2]
+        possible = [
+            frozenset(atom for atom in each if atom[0] in "abr") for each in answer_sets(f"n(1..2). {inputs}")
+        ]
+        sides = [(*background, *first), (*background, *second)]
+        want = any(said(sides[0], x, atoms) != said(sides[1], x, atoms) for x in possible)
+        try:
+            found = equivalent(
+                first, second, background="\n".join(["n(1..2).", *background]), inputs=inputs, atoms=atoms,
+                known=("p/1", "-p/1", "q", "-q"),
+            )  # fmt: skip
+        except UserError as reason:  # the background contradicts itself whatever the input is
+            assert "no input is possible" in str(reason) and not want
+            return
+        seen[want] += 1
+        assert (found is not None) == want
+        if found is not None:
+            assert frozenset(found.inputs) in possible and frozenset(found.first) != frozenset(found.second)
+            told = [said(rules, found.inputs, atoms) for rules in sides]
+            assert [frozenset(found.first), frozenset(found.second)] == told
+
+    compare()
+    assert min(seen[True], seen[False]) > pairs // 10

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from dataclasses import replace
 
 import pytest
@@ -126,20 +125,3 @@ def test_covering_changes_no_optimum(monkeypatch: pytest.MonkeyPatch) -> None:
         if compared == 8:
             break
     assert compared == 8
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("tier", TIERS)
-def test_searches_ended_by_the_clock_give_valid_answers(tier: Tier) -> None:
-    rng = random.Random(f"clock {tier}")
-    for flavour, number in TASKS[:15]:
-        started = time.monotonic()
-        try:
-            task = LasTask.parse(task_text(flavour, number))
-            whole = solve(task, first_tier=tier)
-        except UserError:
-            continue
-        seconds = time.monotonic() - started
-        for _ in range(50):
-            limit = rng.uniform(0, seconds)
-            check(task, solve(task, first_tier=tier, time_limit=limit), whole)

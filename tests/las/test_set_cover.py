@@ -8,11 +8,11 @@ import pytest
 from nsl_bench.core.budget import Budget
 from nsl_bench.logic.las.set_cover.branch_and_bound import branch_and_bound
 from nsl_bench.logic.las.set_cover.configurations import configurations, is_searchable
-from nsl_bench.logic.las.set_cover.encoding import MaxSat, solve_by_maxsat
-from nsl_bench.logic.las.set_cover.instance import Choice, Instance, dominated, integers, prune, split
+from nsl_bench.logic.las.set_cover.encoding import solve_by_maxsat
+from nsl_bench.logic.las.set_cover.instance import Choice, Instance, integers
 from nsl_bench.logic.las.set_cover.lagrangian_search import search
 from nsl_bench.logic.las.set_cover.relaxation import Relaxation
-from nsl_bench.logic.las.set_cover.solve import greedy, solve
+from nsl_bench.logic.las.set_cover.solve import solve
 
 SEEDS = range(40)
 HUGE = (1 << 31) - 1, 10**17, 10**40
@@ -83,62 +83,6 @@ def check(instance: Instance, choice: Choice, best: int) -> None:
 
 
 @pytest.mark.parametrize("hard", [None, *HUGE])
-def test_scores_are_exact(hard: int | None) -> None:
-    for seed in range(10):
-        instance = drawn(seed, hard=hard)
-        subsets = ([r for r in range(7) if s >> r & 1] for s in range(1 << 7))
-        assert optimum(instance) == min(exact_score(instance, subset) for subset in subsets)
-        for chosen in ([], [0], [1, 3], list(range(7))):
-            assert instance.score(chosen) == exact_score(instance, chosen)
-
-
-def test_reduction_keeps_an_optimum() -> None:
-    for seed in SEEDS:
-        instance = drawn(seed)
-        best = optimum(instance)
-        for dominance in (False, True):
-            assert optimum(prune(instance, best + 1, dominance=dominance)) == best
-        rules = np.ones(len(instance.rules), np.bool_)
-        assert optimum(instance.restricted(~dominated(instance, rules))) == best
-
-
-def test_dominated_rules() -> None:
-    supports = np.array([[1, 1, 1, 0], [1, 0, 1, 1]], np.bool_)
-    violates = np.array([[0, 0, 0, 1], [0, 0, 0, 0]], np.bool_)
-    weights, costs = np.array([9, 9]), np.array([2, 2, 2, 1])
-    instance = Instance(np.arange(4), costs, weights, ((0,), (1,)), supports, violates, 0)
-    # rule 1 supports less than rule 0, rule 2 the same; rule 3 is cheaper
-    assert dominated(instance, np.ones(4, np.bool_)).tolist() == [False, True, True, False]
-
-
-def test_parts_add_up() -> None:
-    for seed in SEEDS:
-        first, second = drawn(seed, 4, 6, 4), drawn(seed + 1000, 4, 6, 4)
-        zeros = np.zeros((4, 4), np.bool_), np.zeros((6, 4), np.bool_)
-        both = Instance(
-            rules=np.arange(8),
-            costs=np.concatenate([first.costs, second.costs]),
-            weights=np.concatenate([first.weights, second.weights]),
-            needs=(*first.needs, *(tuple(need + 4 for need in needs) for needs in second.needs)),
-            supports=np.block([[first.supports, zeros[0]], [zeros[0], second.supports]]),
-            violates=np.block([[first.violates, zeros[1]], [zeros[1], second.violates]]),
-            constant=0,
-        )
-        instance = prune(both, both.score(()) + 1)
-        parts = split(instance)
-        assert sorted(rule for part in parts for rule in part.rules) == sorted(instance.rules.tolist())
-        assert instance.constant + sum(optimum(part) for part in parts) == optimum(both)
-
-
-def test_greedy_is_an_upper_bound() -> None:
-    for seed in SEEDS:
-        instance = drawn(seed)
-        best = optimum(instance)
-        chosen, score = greedy(instance)
-        assert score == exact_score(instance, list(chosen)) >= best
-
-
-@pytest.mark.parametrize("hard", [None, *HUGE])
 def test_branch_and_bound(hard: int | None) -> None:
     for seed in SEEDS:
         instance = drawn(seed, hard=hard)
@@ -155,18 +99,6 @@ def test_maxsat_of_an_instance(hard: int | None) -> None:
     for seed in range(15):
         instance = drawn(seed, hard=hard)
         check(instance, solve_by_maxsat(instance, empty_choice(instance)), optimum(instance))
-
-
-def test_maxsat() -> None:
-    problem = MaxSat()
-    a, b = problem.new(), problem.new()
-    problem.hard.append([a, b])
-    problem.prefer(-a, 3)
-    problem.prefer(-b, 5)
-    found = problem.solve()
-    assert (found.rules, found.score, found.proven) == ((a,), 3, True)
-    problem.hard += [[-a], [-b]]
-    assert problem.solve().rules is None
 
 
 def test_maxsat_ends_after_the_conflicts_allowed() -> None:
@@ -193,17 +125,6 @@ def test_bounds_of_cost_splitting_are_never_above_the_optimum(most: int) -> None
         shape = (relaxation.n_blocks, len(relaxation.charges))
         for shares in (rng.random(shape), np.zeros(shape), 1e9 * rng.random(shape)):
             assert relaxation.bound(shares.astype(np.float32)) <= best
-
-
-def test_one_block_of_all_needs_is_exact() -> None:
-    for seed in range(15):
-        instance = drawn(seed, 5, 8, 4)
-        whole = configurations(instance, 100_000)
-        if whole.n_blocks == 1:
-            everything = np.ones(len(whole.block), np.bool_), np.zeros(len(whole.weights), np.bool_)
-            relaxation = Relaxation.of(whole, *everything, instance.constant)
-            assert relaxation is not None
-            assert relaxation.split(0, 1 << 40).bound == optimum(instance)
 
 
 @pytest.mark.parametrize("hard", [None, (1 << 31) - 1, 1 << 50])

@@ -58,55 +58,6 @@ def test_a_small_task_loads_little(shared: Path) -> None:
     assert done.stdout == "[]\n"
 
 
-def test_no_penalties_cost_nothing_in_fastlas_dialect() -> None:
-    solution = solve(
-        LasTask.parse("#pos(a, {p}, {}, {q.}). #pos(b, {}, {p}). #modeh(p). #modeb(q).", dialect="fastlas")
-    )
-    assert (solution.score, solution.hypothesis) == (0, ("p :- q.",))
-
-
-def test_empty_body() -> None:
-    solution = solve(LasTask.parse("#pos(a@5, {p}, {}). #modeh(p). #modeb(q). q :- r. {r} :- s.\n" + COSTS))
-    assert (solution.score, solution.hypothesis) == (1, ("p.",))
-
-
-def test_without_replacement_two_literals_are_different_atoms() -> None:
-    examples = "#pos(a@50, {p}, {}, {q(1,1). q(2,1).}). #pos(b@50, {}, {p}, {q(1,1).})."
-    modes = "#modeh(p). #modeb(q(var(i), var(n))). i(1..2). n(1..2). #maxv(3)."
-    plain = solve(LasTask.parse(f"{examples} {modes} {COSTS}"))
-    apart = solve(LasTask.parse(f"{examples} {modes} {COSTS} #ground_without_replacement."))
-    assert plain.score == 50
-    assert apart.score == 3
-    assert "V1 != V3" in apart.hypothesis[0]
-
-
-def test_constraints_of_the_background_count() -> None:
-    text = "#pos(a@9, {p}, {}, {x.}). #pos(b@5, {q}, {}, {x.}). :- p, q. #modeh(p). #modeh(q). #modeb(x)."
-    solution = solve(LasTask.parse(text + COSTS))
-    assert solution.score == 1 + 5
-    assert solution.uncovered == (("b", 5),)
-
-
-def test_inclusions_that_the_background_derives() -> None:
-    text = "inclusion(p(X)) :- goal(X). #pos(a@9, {}, {}, {goal(1). q(1).}). t(1..2). #maxv(1)."
-    solution = solve(LasTask.parse(text + "#modeh(p(var(t))). #modeb(q(var(t)))." + COSTS))
-    assert (solution.score, solution.uncovered) == (1, ())
-
-
-def test_prices_of_single_predicates() -> None:
-    text = "#pos(a@9, {p}, {}, {q. r.}). #pos(b@9, {}, {p}, {}). #modeh(p). #modeb(q). #modeb(r)."
-    prices = '#bias("penalty(1, head).").#bias("penalty(4, q) :- in_body(q). penalty(2, r) :- in_body(r).").'
-    solution = solve(LasTask.parse(text + prices))
-    assert (solution.score, solution.hypothesis) == (3, ("p :- r.",))
-
-
-def test_unsatisfiable_names_examples() -> None:
-    text = "#pos(a, {p}, {}, {q.}). #pos(b, {}, {p}, {q.}). #pos(c, {}, {p}, {r.}). #modeh(p). #modeb(q)."
-    solution = solve(LasTask.parse(text, dialect="fastlas"))
-    assert (solution.status, solution.score) == ("unsatisfiable", None)
-    assert "'a'" in solution.message
-
-
 @pytest.mark.parametrize(
     ("text", "score", "note"),
     [
@@ -179,6 +130,15 @@ def test_tables_worked_on_in_chunks_give_the_same_answer(
 def test_pack_is_undone_by_unpack() -> None:
     flags = np.random.default_rng(0).integers(0, 2, (3, 130)).astype(np.bool_)
     assert np.array_equal(unpack(pack(flags), 130), flags)
+
+
+def test_kernels_that_cannot_be_compiled_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = f"t(1..2). #modeh(p). #modeb(q(var(t))). #maxv(1). #pos(a@9,{{p}},{{}},{{q(1).}}). {COSTS}"
+    monkeypatch.setattr(compiled, "_COMPILED_BYTES", 0)
+    monkeypatch.setattr(compiled, "compiled_kernels", lambda: (None, "ImportError: no numba"))
+    solution = solve(LasTask.parse(text))
+    assert (solution.score, solution.statistics["compiled"]) == (1, 0)
+    assert "ImportError: no numba" in solution.message
 
 
 def test_kernels_and_numpy_agree(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,7 +16,8 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.logic.guarded import learning
 from nsl_bench.logic.guarded.learning import list_space
 from nsl_bench.logic.las import LasTask, hypothesis_space, solve
-from nsl_bench.logic.las.bias.space import listed_space
+from nsl_bench.logic.las.bias.hypothesis import hypothesis_cost
+from nsl_bench.logic.las.bias.space import growing_space, listed_space
 from nsl_bench.logic.las.semantics.verification.space import rules_with_costs
 
 COSTS = '#bias("penalty(1, head). penalty(1, body(X)) :- in_body(X).").\n'
@@ -63,6 +64,11 @@ def test_the_space_is_that_of_the_definition(name: str) -> None:
     assert sorted(f"{cost} ~ {rule}" for cost, rule in listed) == sorted(
         str(hypothesis_space(task)).split("\n")
     )
+    for rule in hypothesis_space(task).rules:
+        assert hypothesis_cost(task, [rule.text]) == rule.cost
+    for part in growing_space(task, max_rules=8):
+        left = expected.keys() - {form(rule.text) for rule in part.rules}
+        assert part.horizon is None or all(expected[key] >= part.horizon for key in left)
 
 
 def test_a_space_is_printed_as_ilasp_does(tmp_path: Path) -> None:

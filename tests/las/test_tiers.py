@@ -50,20 +50,7 @@ ok :- not bad.
 """
 
 
-@pytest.mark.parametrize("tier", ["C", "D"])
-def test_recursion_is_learned(tier: Tier) -> None:
-    found = solve(LasTask.parse(PATHS), first_tier=tier)
-    assert (found.status, found.score) == ("optimal", 5)
-    assert any(rule.count("path") == 2 for rule in found.hypothesis)
-
-
-def test_colouring_is_learned_from_negative_examples() -> None:
-    found = solve(LasTask.parse(COLOURS), first_tier="C")
-    assert (found.status, found.tier, found.score) == ("optimal", "D", 3)
-    assert len(found.hypothesis) == 1
-
-
-@pytest.mark.parametrize("tier", ["C", "D"])
+@pytest.mark.parametrize("tier", ["A", "C", "D"])
 def test_hard_examples_that_clash_are_named(tier: Tier) -> None:
     task = LasTask.parse(
         """
@@ -254,12 +241,7 @@ def test_searches_that_are_cut_short_and_taken_up_again_are_exact(
     for text, score in ((PATHS, 5), (COLOURS, 3), (SEVERAL.replace("PENALTY", "5"), 13)):
         found = solve(LasTask.parse(text), first_tier=tier)
         assert (found.status, found.score, found.bound) == ("optimal", score, score)
-
-
-@pytest.mark.parametrize("tier", ["C", "D"])
-def test_penalties_beyond_32_bits_add_up(tier: Tier) -> None:
-    found = solve(LasTask.parse(SEVERAL.replace("PENALTY", "2000000000")), first_tier=tier)
-    assert (found.status, found.score, found.bound) == ("optimal", 4_000_000_003, 4_000_000_003)
+        assert text is not PATHS or any(rule.count("path") == 2 for rule in found.hypothesis)
 
 
 @pytest.mark.parametrize("tier", ["A", "C", "D"])

@@ -7,51 +7,24 @@ Texts name predicates by role (`{a}`), which stands for the role's own name or f
 # ruff: noqa: E501
 from __future__ import annotations
 
+_TYPES = {
+    **dict.fromkeys(("a", "b", "h", "d", "big", "g", "g2", "w1", "n", "over"), "n"),
+    **dict.fromkeys(("l", "m"), "m"),
+    **dict.fromkeys(("e", "k", "next", "path", "gt", "lt", "above", "le"), "nn"),
+    **{"c": "nm", "d2": "nm", "o": "mn", "i": "mn", "t": "nnn", "mid": "nnn"},
+    **dict.fromkeys(("r", "s", "p", "q", "many", "lots", "w", "u", "v", "z", "known"), ""),
+}
 ROLES: dict[str, tuple[str, tuple[str, ...]]] = {
-    "a": ("{a}({{}})", ("n",)),
-    "b": ("{b}({{}})", ("n",)),
-    "l": ("{l}({{}})", ("m",)),
-    "e": ("{e}({{}},{{}})", ("n", "n")),
-    "c": ("{c}({{}},{{}})", ("n", "m")),
-    "d2": ("{d2}({{}},{{}})", ("n", "m")),
-    "o": ("{o}({{}},{{}})", ("m", "n")),
-    "t": ("{t}({{}},{{}},{{}})", ("n", "n", "n")),
+    role: (f"{{{role}}}" + f"({','.join(['{{}}'] * len(types))})" * bool(types), tuple(types))
+    for role, types in _TYPES.items()
+} | {
     "x": ("{x}(f({{}}))", ("n",)),
     "y": ("{y}(g({{}},1),{{}})", ("n", "m")),
-    "r": ("{r}", ()),
-    "s": ("{s}", ()),
-    "p": ("{p}", ()),
-    "q": ("{q}", ()),
-    "h": ("{h}({{}})", ("n",)),
-    "k": ("{k}({{}},{{}})", ("n", "n")),
-    "i": ("{i}({{}},{{}})", ("m", "n")),
-    "d": ("{d}({{}})", ("n",)),
-    "big": ("{big}({{}})", ("n",)),
-    "next": ("{next}({{}},{{}})", ("n", "n")),
-    "path": ("{path}({{}},{{}})", ("n", "n")),
-    "g": ("{g}({{}})", ("n",)),
-    "g2": ("{g2}({{}})", ("n",)),
-    "many": ("{many}", ()),
-    "lots": ("{lots}", ()),
-    "w": ("{w}", ()),
-    "w1": ("{w1}({{}})", ("n",)),
-    "u": ("{u}", ()),
-    "v": ("{v}", ()),
-    "z": ("{z}", ()),
     "lab": ('{lab}({{}},"a. b")', ("n",)),
-    "n": ("{n}({{}})", ("n",)),
-    "m": ("{m}({{}})", ("m",)),
-    "known": ("{known}", ()),
     "nz": ("-{z}", ()),
     "nh": ("-{h}({{}})", ("n",)),
     "a2": ("{a}({{}},{{}})", ("n", "n")),
     "h0": ("{h}", ()),
-    "gt": ("{gt}({{}},{{}})", ("n", "n")),
-    "lt": ("{lt}({{}},{{}})", ("n", "n")),
-    "above": ("{above}({{}},{{}})", ("n", "n")),
-    "le": ("{le}({{}},{{}})", ("n", "n")),
-    "mid": ("{mid}({{}},{{}},{{}})", ("n", "n", "n")),
-    "over": ("{over}({{}})", ("n",)),
 }
 """Each role's atom, with the types of its arguments."""
 
@@ -132,28 +105,13 @@ OPTIONS = ["positive", "positive", "negative", "anti_reflexive", "symmetric", "p
 """Options of ILASP's mode declarations."""
 
 HOSTILE_NAMES = [
-    *("_bad", "_ex", "_act", "_ok", "_in", "_relax", "_pay", "_c_p", "_n_p", "_c_h", "_c_penalty", "_holds"),
-    *("_says", "_differ", "_value", "_key", "nsl__rule", "nsl__context", "nsl__var_n", "nsl__const_n"),
-    *("in_head", "in_body", "penalty", "invert", "neg", "binop", "head", "body", "cov", "in", "e1", "_e"),
-    *(
-        "v_a_r_v1",
-        "rc",
-        "uc",
-        "v1",
-        "f",
-        "u0_p",
-        "_c__c_p",
-        "var",
-        "const",
-        "p'",
-        "_",
-        "cell",
-        "_x1",
-        "nsl__x",
-    ),
-    *("bad", "act", "ok", "ex", "active", "holds", "covered", "example", "copy", "rule", "_rule", "_copy"),
+    *("_bad", "_ex", "_act", "_ok", "_in", "_relax", "_pay", "_c_p", "_n_p", "_c_h", "_c_penalty"),
+    *("_holds", "_says", "_differ", "_value", "_key", "nsl__rule", "nsl__context", "nsl__var_n"),
+    *("nsl__const_n", "in_head", "in_body", "penalty", "invert", "neg", "binop", "head", "body", "cov"),
+    *("in", "e1", "_e", "v_a_r_v1", "rc", "uc", "v1", "f", "u0_p", "_c__c_p", "p'", "cell", "_x1"),
+    *("nsl__x", "bad", "act", "ok", "ex", "active", "holds", "covered", "example", "copy", "rule", "_rule"),
+    *("_copy"),
 ]
-HOSTILE_NAMES = [name for name in HOSTILE_NAMES if name not in ("_", "var", "const")]
 """Predicates as the learner's own encodings may call theirs."""
 
 PLAIN_VARIABLES = ("X", "Y", "Z")

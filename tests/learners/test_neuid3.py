@@ -333,19 +333,17 @@ def test_tracks_follow_from_options() -> None:
     assert NeuID3("optimal").version != NeuID3().version
 
 
-def test_facts_have_no_networks() -> None:
-    with pytest.raises(UserError, match="tests=facts has no networks"):
-        registry.create("learner", "neuid3:tests=facts,named=true")
-
-
-def test_the_answer_is_known_for_eleusis_only() -> None:
-    with pytest.raises(UserError, match="require the task eleusis, whose concepts are known; got patches"):
-        NeuID3("optimal").fit(view(patches(), "label_only"))
-
-
-def test_a_missing_file_of_tests() -> None:
-    with pytest.raises(UserError, match=r"the file none\.pt of trained tests does not exist"):
-        NeuID3(reuse="none.pt").fit(seen(SUITS, "train", 4))
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ("tests=facts,named=true", "tests=facts has no networks"),
+        ("tests=optimal", "require the task eleusis, whose concepts are known; got patches"),
+        ("reuse=none.pt", r"the file none\.pt of trained tests does not exist"),
+    ],
+)
+def test_options_that_do_not_fit(options: str, words: str) -> None:
+    with pytest.raises(UserError, match=words):
+        registry.create("learner", f"neuid3:{options}").fit(view(patches(), "label_only"))
 
 
 def test_questions_that_fit_noise_are_not_asked() -> None:

@@ -7,33 +7,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from learners.views import seen
 from nsl_bench.generators.tasks import hanoi
 
 from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
-from nsl_bench.core.types import Predictions
 from nsl_bench.data.splits import make_source, make_split, symbolic_split
 from nsl_bench.learners import perceivers
 from nsl_bench.learners.base import hypothesis_of
 from nsl_bench.learners.papers.ntoc.circuit import TableCircuit, Traces, ends, literals, program
 from nsl_bench.learners.papers.ntoc.learner import NTOC
-from nsl_bench.learners.view import TrackError, View
+from nsl_bench.learners.view import TrackError
 from nsl_bench.logic.inference.crisp import crisp_labels
-
-
-def seen(name: str, part: str, size: str = "40", *, track: str = "few_labels", truth: bool = False) -> View:
-    task = registry.create("benchmark", name)
-    source = make_source(task)
-    split = make_split(task, source, part, size)  # type: ignore[arg-type]
-    certain = Predictions.certain(split.concepts, len(task.concept_space)) if truth else None
-    return View(
-        split,
-        task,
-        track,  # type: ignore[arg-type]
-        predictions=certain,
-        source=None if truth else source,
-        labelled=part != "test",
-    )
 
 
 def test_the_circuit_is_a_weighted_model_count() -> None:
@@ -131,7 +116,7 @@ def exact_addition() -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
 
 
 def test_an_exact_circuit_becomes_an_exact_program() -> None:
-    view = seen("addition:digits=5", "train")
+    view = seen("addition:digits=5", "train", "40")
     rules = program(exact_addition(), (10, 10), view)
     assert "entry(3,9,1,3,1)." in rules
     task = registry.create("benchmark", "addition:digits=5")
@@ -142,7 +127,7 @@ def test_an_exact_circuit_becomes_an_exact_program() -> None:
 
 def test_it_trains_a_perceiver_and_answers_longer_numbers() -> None:
     learner = NTOC(epochs=1, pretraining=20, batch=32)
-    learner.fit(seen("addition", "train"))
+    learner.fit(seen("addition", "train", "40"))
     test = seen("addition:digits=5", "test")
     said = learner.predict_proba(test)
     assert said.shape == (len(test), 10) and np.allclose(said.sum(axis=1), 1)
@@ -238,7 +223,7 @@ def test_an_interrupted_training_goes_on(
     options: dict[str, object], damaged: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     given = {"track": "pretrained", "truth": True} if options is SEARCH else {}
-    train, test = seen("addition", "train", **given), seen("addition:test=20", "test", **given)
+    train, test = seen("addition", "train", "40", **given), seen("addition:test=20", "test", **given)
     whole = NTOC(**options).fit(train).predict_proba(test)
     learn, calls = NTOC._learn, []
 
@@ -265,7 +250,7 @@ def test_an_interrupted_training_goes_on(
 
 
 def test_a_learner_with_few_labels_gets_no_concepts_of_examples() -> None:
-    train, test = seen("addition", "train"), seen("addition", "test")
+    train, test = seen("addition", "train", "40"), seen("addition", "test")
     few = train.few_labels
     assert few.images.shape == (100, 1, 28, 28, 1) and few.values == (10,)
     assert np.bincount(few.targets[:, 0]).tolist() == [10] * 10
@@ -287,6 +272,6 @@ def test_labelled_images_are_in_no_example() -> None:
 
 def test_what_cannot_be_learned_is_one_sentence() -> None:
     with pytest.raises(UserError, match=r"follow_suit would have more than 20,000,000 weights"):
-        NTOC("given").fit(seen("follow_suit", "train", track="pretrained", truth=True))
+        NTOC("given").fit(seen("follow_suit", "train", "40", track="pretrained", truth=True))
     with pytest.raises(UserError, match="perceiver=given requires a task whose symbols are the concepts"):
         NTOC("given").fit(seen("hanoi", "train", "4", track="pretrained", truth=True))

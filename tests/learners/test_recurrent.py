@@ -5,34 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from learners.views import seen
 from nsl_bench.generators.tasks import hanoi
 
 from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.types import BLANK, Predictions
-from nsl_bench.data.splits import make_source, make_split, symbolic_split
+from nsl_bench.data.splits import symbolic_split
 from nsl_bench.learners.base import track_of
 from nsl_bench.learners.modules import DNC, Memory
 from nsl_bench.learners.neural import seeded
 from nsl_bench.learners.perceivers import perceiver_for, pretrain, true_symbols
 from nsl_bench.learners.view import View
-
-
-def seen(name: str, part: str, size: str = "16", track: str = "few_labels") -> View:
-    task = registry.create("benchmark", name)
-    source = make_source(task)
-    split = make_split(task, source, part, size)  # type: ignore[arg-type]
-    given = track == "pretrained"
-    certain = Predictions.certain(split.concepts, len(task.concept_space)) if given else None
-    return View(
-        split,
-        task,
-        track,  # type: ignore[arg-type]
-        predictions=certain,
-        source=source,
-        labelled=part != "test",
-    )
-
 
 SMALL = "hidden=8,epochs=1,batch=8"
 

@@ -13,9 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from nsl_bench.core.tracks import Track
+from nsl_bench.core.types import Part
 from nsl_bench.learners.base import InvalidOutput
 from nsl_bench.learners.folder_formats import Format
 from nsl_bench.learners.task_folders import read_predictions, read_rules, write
+from nsl_bench.learners.view import View
 from nsl_bench.run.mock_tasks import Patches, PatchSource
 from nsl_bench.testing.toy import patches, view
 
@@ -23,11 +25,16 @@ IDS = [f"test-{i}" for i in range(6)]
 NAMES = ("same", "differ")
 
 
+def both(track: Track) -> list[View]:
+    """The train and the test view."""
+    source = None if track == "symbolic" else PatchSource()
+    parts: tuple[Part, ...] = ("train", "test")
+    return [view(patches(part), track, source=source, labelled=part == "train") for part in parts]
+
+
 @pytest.mark.parametrize("track", ["symbolic", "pretrained", "label_only", "end_to_end"])
 def test_a_folder_shows_what_its_track_allows(track: Track, tmp_path: Path) -> None:
-    source = None if track == "symbolic" else PatchSource()
-    train = view(patches(), track, source=source)
-    test = view(patches("test"), track, source=source, labelled=False)
+    train, test = both(track)
     write(tmp_path / "f", train, test, about={"seed": 3})
     task = json.loads((tmp_path / "f" / "task.json").read_text())
     shown, asked = (pd.read_parquet(tmp_path / "f" / f"{part}.parquet") for part in ("train", "test"))
@@ -53,10 +60,7 @@ def test_a_folder_shows_what_its_track_allows(track: Track, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("form", ["parquet", "csv"])
 def test_a_few_labelled_images_are_in_the_folder_of_their_track(form: Format, tmp_path: Path) -> None:
-    train, test = (
-        view(patches(part), "few_labels", source=PatchSource(), labelled=part == "train")
-        for part in ("train", "test")
-    )
+    train, test = both("few_labels")
     write(tmp_path / "f", train, test, about={}, form=form)
     few = train.few_labels
     task = json.loads((tmp_path / "f" / "task.json").read_text())
@@ -70,10 +74,7 @@ def test_a_few_labelled_images_are_in_the_folder_of_their_track(form: Format, tm
 
 @pytest.mark.parametrize("form", ["parquet", "csv"])
 def test_the_true_rule_is_in_the_folder_of_its_track(form: Format, tmp_path: Path) -> None:
-    train, test = (
-        view(patches(part), "known_rules", source=PatchSource(), labelled=part == "train")
-        for part in ("train", "test")
-    )
+    train, test = both("known_rules")
     write(tmp_path / "f", train, test, about={}, form=form)
     assert (tmp_path / "f" / "true_rule.lp").read_text() == Patches().true_rule
     assert "nsl_label(1) :- " in (tmp_path / "f" / "true_rule.pl").read_text()
@@ -88,10 +89,7 @@ def test_the_true_rule_is_in_the_folder_of_its_track(form: Format, tmp_path: Pat
 
 
 def test_true_concepts_are_beside_the_train_images_alone(tmp_path: Path) -> None:
-    train, test = (
-        view(patches(part), "concept_labels", source=PatchSource(), labelled=part == "train")
-        for part in ("train", "test")
-    )
+    train, test = both("concept_labels")
     write(tmp_path / "f", train, test, about={})
     shown, asked = (pd.read_parquet(tmp_path / "f" / f"{part}.parquet") for part in ("train", "test"))
     assert shown["concepts"][1].tolist() == train.concepts[1] and "images" in shown

@@ -14,43 +14,25 @@ from nsl_bench.perception.networks.softmax import SoftmaxCNN
 from nsl_bench.run.mock_tasks import Patches, PatchSource
 from nsl_bench.testing import NetworkTests
 
-
-class TestDigits(NetworkTests):
-    spec = "softmax:epochs=8,dense=16"
-    other = "softmax:epochs=8,dense=17"
-
-
-class TestCards(NetworkTests):
-    spec = "softmax:epochs=10,dense=32,height=48,width=48"
-    other = "softmax:epochs=10,dense=32,height=48,width=64"
-    side = 50
-    channels = 3
-
-
-class TestTemperature(NetworkTests):
-    spec = "temperature:epochs=8,dense=16"
-    other = "temperature:epochs=8,dense=17"
-
-
-class TestEnsemble(NetworkTests):
-    spec = "ensemble:epochs=8,dense=16,size=2"
-    other = "ensemble:epochs=8,dense=16,size=3"
-
-
-class TestMCDropout(NetworkTests):
-    spec = "mc_dropout:epochs=12,dense=16"
-    other = "mc_dropout:epochs=12,dense=16,samples=3"
-
-
-class TestBackbone(NetworkTests):
-    spec = "backbone:weights=none,epochs=6,height=20,width=20"
-    other = "backbone:model=resnet34,weights=none,epochs=6,height=20,width=20"
-    channels = 3
-
-
-class TestEDLGen(NetworkTests):
-    spec = "edl_gen:epochs=60,dense=32,height=16,width=16,filters=4,latent=8"
-    other = "edl_gen:epochs=60,dense=32,height=16,width=16,filters=4,latent=9"
+BACKBONE = "backbone:weights=none,epochs=6,height=20,width=20"
+EDL_GEN = "edl_gen:epochs=60,dense=32,height=16,width=16,filters=4"
+PAIRS: dict[str, tuple[str, str, dict[str, int]]] = {
+    "digits": ("softmax:epochs=8,dense=16", "softmax:epochs=8,dense=17", {}),
+    "cards": (
+        "softmax:epochs=10,dense=32,height=48,width=48",
+        "softmax:epochs=10,dense=32,height=48,width=64",
+        {"side": 50, "channels": 3},
+    ),
+    "temperature": ("temperature:epochs=8,dense=16", "temperature:epochs=8,dense=17", {}),
+    "ensemble": ("ensemble:epochs=8,dense=16,size=2", "ensemble:epochs=8,dense=16,size=3", {}),
+    "mc_dropout": ("mc_dropout:epochs=12,dense=16", "mc_dropout:epochs=12,dense=16,samples=3", {}),
+    "backbone": (BACKBONE, f"{BACKBONE},model=resnet34", {"channels": 3}),
+    "edl_gen": (f"{EDL_GEN},latent=8", f"{EDL_GEN},latent=9", {}),
+}
+"""Two specs of each network that differ in one option, and the images that they see."""
+for _name, (_spec, _other, _images) in PAIRS.items():
+    _own = {"spec": _spec, "other": _other, **_images}
+    globals()[f"Test {_name}"] = type(f"Test {_name}", (NetworkTests,), _own)
 
 
 def test_the_architecture_follows_from_the_images() -> None:
