@@ -1,7 +1,8 @@
-"""The page of rivals: who is compared, who is said to win, and what supervision each had."""
+"""Pages of results: who is compared with FFNSL, who is said to win; and what every page begins with."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -101,3 +102,24 @@ def test_miscalibration_is_what_recalibration_by_bins_wins() -> None:
     sure = np.tile(np.array([1.0, 0.0], np.float32), (4, 1))
     lost = brier_score(sure, labels) - brier_score(frequent, labels)
     assert miscalibration(sure, labels) == pytest.approx(lost)
+
+
+# All pages.
+
+
+DOCS = Path(__file__).parents[2] / "docs" / "results"
+
+
+def test_the_table_of_results_is_made_of_the_pages(script: Callable[[str], ModuleType]) -> None:
+    pages, index = script("pages"), DOCS.with_suffix(".md").read_text(encoding="utf-8")
+    names = re.findall(r"^results/(\w+)$", index, re.MULTILINE)
+    assert set(names) == {path.stem for path in DOCS.glob("*.md")}
+    for name in names:
+        top = pages.Top.of(DOCS / f"{name}.md")
+        assert f"| {top.question} | {top.answer} |" in index
+        assert len(top.answer.split()) <= pages.MOST_WORDS
+        assert not top.picture or (DOCS / top.picture).is_file()
+
+
+def test_results_are_small() -> None:
+    assert sum(path.stat().st_size for path in DOCS.rglob("*") if path.is_file()) < 3e6
