@@ -75,10 +75,6 @@ def put(report: ScoreReport, submission: Path, folder: Path) -> Path:
 
     Args:
         folder: folder of accepted submissions; created if it does not exist.
-
-    Raises:
-        UserError: a submission of that name exists, the submission changed since it was scored, or the folder
-            cannot be written.
     """
     manifest = report.manifest
     assert manifest is not None
@@ -111,10 +107,6 @@ def take(report: ScoreReport, submission: Path, folder: Path, by: By, board: Pat
         folder: folder of accepted submissions, which `nsl-bench leaderboard reveal` moves the entry to.
         by: what the round took: ``"predictions"`` or ``"code"``.
         board: the board's file, beside which the rounds are.
-
-    Raises:
-        UserError: an entry of that name exists, the round was revealed meanwhile, or a file cannot be
-            written.
     """
     manifest = report.manifest
     assert manifest is not None

@@ -135,9 +135,6 @@ def front(values: Matrix, higher_is_better: Sequence[bool]) -> npt.NDArray[np.bo
     Args:
         values: float64 [n, metrics], without NaN.
         higher_is_better: the direction of each column.
-
-    Raises:
-        ValueError: a value is NaN.
     """
     if np.isnan(values).any():
         raise ValueError("all points must have a number in every metric")

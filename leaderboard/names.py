@@ -51,11 +51,7 @@ def invisible(text: str) -> bool:
 
 
 def normalised(name: str) -> str:
-    """The stored form of a name: NFKC, single spaces.
-
-    Raises:
-        ValueError: the name is invalid; the message is a reason that follows "name".
-    """
+    """The stored form of a name: NFKC, single spaces."""
     if invisible(name):
         raise ValueError("has invisible characters; remove them")
     text = " ".join(unicodedata.normalize("NFKC", name).split())

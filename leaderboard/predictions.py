@@ -115,9 +115,6 @@ def read_accepted(
     Returns:
         By run and evaluation: ``labels``, one character an example, and, if the learner gives probabilities
         and `places` are given, ``true``: one byte an example for that of the true label, in base64.
-
-    Raises:
-        UserError: the file is damaged.
     """
     rows: dict[str, dict[str, dict[str, str]]] = guarded(
         _read, str(path), places, doing=f"Reading {path}", allowance=_READING, advice=_DAMAGED
@@ -179,10 +176,6 @@ def read_predictions(
 
     Yields:
         Run, evaluation, int8 [n] and float32 [n, labels]; of concepts, int8 [n * slots] and None.
-
-    Raises:
-        Rejected: wrong columns, duplicate rows or rows of unknown runs, lists of wrong length, unknown
-            labels, NaN, values that are not probabilities, or more data than the limits allow.
     """
     import pyarrow as pa
 

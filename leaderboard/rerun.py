@@ -83,10 +83,6 @@ def again(
     Args:
         bench: does the runs, each learner in a sandbox, and none for longer than its time limit.
         learner: spec to use instead of the submission's, which may name a file of the submitter.
-
-    Raises:
-        UserError: the learner is not installed and no other is given, the submission is not accepted, or its
-            sealed round is not revealed.
     """
     manifest = read_manifest(folder)
     spec, limits = _spec(manifest, learner), bench.limits

@@ -173,11 +173,7 @@ def write_scores(report: ScoreReport, path: Path) -> None:
 
 
 def numbers_in(path: Path) -> dict[str, Mapping[str, float]]:
-    """The metrics of each run in a file of scores.
-
-    Raises:
-        OSError, ValueError, KeyError, TypeError: the file does not exist or is damaged.
-    """
+    """The metrics of each run in a file of scores."""
     with opened_lines(path) as file:
         lines = [json.loads(line) for line in file]
     return {line["run"]: line["metrics"] for line in lines if "run" in line}

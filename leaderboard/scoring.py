@@ -367,9 +367,6 @@ def _contradicting(run: Run, evaluation: str, predicted: Predicted) -> float:
 
     Under uncertainty the label that ASP rules derive from the likeliest concepts need not be the most
     probable label; nothing else makes a label of no probability where another one is certain.
-
-    Raises:
-        Rejected: labels and probabilities cannot be of one learner.
     """
     contrary, impossible = contradictions(predicted)
     uncertain = evaluation == "framework" and run.language == "asp"

@@ -108,9 +108,6 @@ def check_colours(spec: str, source: ImageSource) -> None:
     """Check that a colour shift has an effect on a source's images.
 
     If only some images are grey, a notice goes to standard error.
-
-    Raises:
-        UserError: all images are grey.
     """
     share = source.grey_share()
     if share == 1:

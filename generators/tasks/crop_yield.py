@@ -217,11 +217,7 @@ class CropYield(Benchmark):
 def _world(
     crops: tuple[str, ...], n_locations: int, rng: np.random.Generator
 ) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.int16]]:
-    """Where each crop grows, int16 [crops] from 1, and what it yields, int16 [crops] in 0..2.
-
-    Raises:
-        UserError: whatever the table, all crops yield the same, as two that are healthy in one place do.
-    """
+    """Where each crop grows, int16 [crops] from 1, and what it yields, int16 [crops] in 0..2."""
     locations = _fields(crops, n_locations, rng)
     places = range(1, n_locations + 1)
     for _ in range(_TRIES):

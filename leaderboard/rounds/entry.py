@@ -149,9 +149,6 @@ def run_learner(
 
     Args:
         bench: does the runs; its seed is set for each shift and share.
-
-    Raises:
-        UserError: the seed is not the round's, or data or networks cannot be created.
     """
     tallies = [Tally(0, 0, 0, 0)]
     track = learner.track(describe)

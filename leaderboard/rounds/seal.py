@@ -68,11 +68,7 @@ def seal(
     device: str = "auto",
     heard: Callable[[str], None] = lambda sentence: None,
 ) -> Round:
-    """Seal a round.
-
-    Raises:
-        UserError: a name or file already exists or is invalid; nothing is written then.
-    """
+    """Seal a round."""
     _check(name, contests, files)
     out, drawn = files.out, False
     try:

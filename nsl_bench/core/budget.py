@@ -107,11 +107,7 @@ class Budget:
         return _Late(self, seconds)
 
     def take(self, n_bytes: int, what: str) -> None:
-        """Says that so much memory will be taken.
-
-        Raises:
-            Undecided: there is not that much room.
-        """
+        """Says that so much memory will be taken."""
         if n_bytes >= self.room():
             mib = n_bytes >> 20
             raise Undecided(f"{what} would take {mib} MiB more, beyond the limit of {self.memory >> 20} MiB")
@@ -159,9 +155,6 @@ def abandonable(
 
     Returns:
         What `work` returns.
-
-    Raises:
-        Abandoned: the work did not end in time.
     """
     import queue
 

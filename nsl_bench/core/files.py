@@ -54,9 +54,6 @@ def opened(path: Path, what: str = "The file", *, empty: bool = False) -> Iterat
     Args:
         what: what it is, as a sentence begins, e.g. ``"The image"``.
         empty: whether it may be empty.
-
-    Raises:
-        UserError: it does not exist, is a pipe, a device or a folder, is empty, or cannot be opened.
     """
     try:
         # a pipe that nobody writes to must not hold this up

@@ -39,10 +39,6 @@ def opened(file: Path, what: str = "The image") -> Iterator[Image.Image]:
 
     Args:
         what: what it is, as a sentence begins.
-
-    Raises:
-        UserError: the file does not exist, is not a regular file, is empty, has more than `MOST_PIXELS`, or
-            cannot be decoded.
     """
     with files.opened(file, what) as content:
         try:

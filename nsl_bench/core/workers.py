@@ -31,9 +31,6 @@ def spread(
         shared: what every job needs; sent to each process once.
         jobs: one for each result.
         workers: processes; with one, or one job, the work is done in this process.
-
-    Raises:
-        UserError: a process ended by itself.
     """
     if workers <= 1 or len(jobs) < 2:
         for job in jobs:

@@ -56,9 +56,6 @@ def answer_of(
         probabilities: of the concepts, [n, slots, concepts].
         engine: name or spec of the engine.
         allowance: resources for probabilistic inference.
-
-    Raises:
-        UserError: the rules or the engine cannot be used, or not within the allowance.
     """
     longest = int(steps.max(initial=1)) if benchmark.sequential else 0
     query = query_of(benchmark, rules, strict=False, steps=longest)

@@ -51,11 +51,7 @@ class SemanticLoss(HasOptions):
     )
 
     def fit(self, train: View, validation: View | None = None) -> SemanticLoss:
-        """Train the network on the labels.
-
-        Raises:
-            NotApplicable: the rule's truth table is too large.
-        """
+        """Train the network on the labels."""
         import torch
 
         images, blank = pictures(train)

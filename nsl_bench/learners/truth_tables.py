@@ -63,9 +63,6 @@ def truth_tables(view: View, blank: npt.NDArray[np.bool_], most_worlds: int = 20
         view: the examples, in the track ``known_rules``.
         blank: bool [n, slots], the slots without an image.
         most_worlds: most combinations of concepts of an example.
-
-    Raises:
-        NotApplicable: there are more, or sequences of several lengths.
     """
     names, slots = view.concept_space.concepts, len(view.slots)
     possible = [

@@ -228,11 +228,7 @@ def _fitting(design: Design) -> Iterator[None]:
 
 
 def _sizes(kind: type[Any], found: Any) -> Any:
-    """The sizes of a kind that a header gives.
-
-    Raises:
-        ValueError: it does not; the text says why, as part of a sentence.
-    """
+    """The sizes of a kind that a header gives."""
     hints = get_type_hints(kind)
     if not isinstance(found, dict) or set(found) != set(hints):
         raise ValueError("its header contains no sizes")

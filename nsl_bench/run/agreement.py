@@ -109,10 +109,6 @@ def labels_by_rules(
     """int16 [n]: the labels that rules derive from concepts [n, slots] and a split's meta-data.
 
     Results are cached, because train splits share the test set and often the rules.
-
-    Raises:
-        UserError: the rules cannot be evaluated.
-        Ended: the evaluation exceeded its resources.
     """
     metadata = tuple((name, column.tobytes()) for name, column in sorted(split.metadata.items()))
     steps = split.steps.tobytes() if benchmark.sequential else b""

@@ -161,11 +161,7 @@ class Bench:
         return Outcome(record, measured.predictions, attempt.log or attempt.output)
 
     def _attempt(self, material: Material, given: Any) -> _Attempt:
-        """Make the learner of a job, fit and measure it.
-
-        Raises:
-            Lost: its process was killed, by whom is unknown.
-        """
+        """Make the learner of a job, fit and measure it."""
         job, attempt = material.resolved.job, _Attempt()
         with contextlib.ExitStack() as stack:
             learner: Any = None

@@ -59,11 +59,7 @@ def told_concepts(concepts: npt.NDArray[np.integer[Any]]) -> list[str]:
 
 
 def read_concepts(texts: Sequence[str]) -> npt.NDArray[np.int64]:
-    """int64 [n, slots]: the concepts in the texts of `told_concepts`.
-
-    Raises:
-        ValueError: no indices, or texts of different lengths.
-    """
+    """int64 [n, slots]: the concepts in the texts of `told_concepts`."""
     return np.array([text.split() for text in texts]).astype(np.int64)
 
 
@@ -79,11 +75,7 @@ def concept_collapse(predicted: npt.NDArray[np.integer[Any]], truth: npt.NDArray
 
 
 def concept_probabilities(answer: Any, split: Split) -> Probabilities:
-    """float64 [n, slots, concepts]: what a learner returned of a split's concepts.
-
-    Raises:
-        InvalidOutput: a wrong shape, or values that are not probabilities.
-    """
+    """float64 [n, slots, concepts]: what a learner returned of a split's concepts."""
     shape = (*split.concepts.shape, len(split.concept_space))
     try:
         given = np.asarray(answer, np.float64)

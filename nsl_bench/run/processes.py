@@ -40,9 +40,6 @@ def side_by_side(
 
     Args:
         begin: asked before a job is handed to a process; a job for which it says False is left out.
-
-    Raises:
-        BrokenProcessPool: a process was killed; outcomes not yet yielded are lost.
     """
     from joblib.externals.loky.backend import resource_tracker as lokys
 
@@ -146,9 +143,6 @@ def run_on_dask(job: Job, options: Options, wanted: tuple[str, str]) -> Outcome:
 
     Args:
         wanted: `identity` of the process that started the sweep.
-
-    Raises:
-        UserError: this worker has another version of nsl-bench.
     """
     import psutil
     from distributed import get_worker

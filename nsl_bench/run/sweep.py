@@ -290,12 +290,7 @@ def _outcomes(
 def _on_dask(
     jobs: Sequence[Job], options: Options, scheduler: str, begin: Callable[[Job], bool]
 ) -> Iterator[Outcome]:
-    """Do jobs on a Dask cluster; yields each outcome as soon as it is known.
-
-    Raises:
-        SchedulerLost: the scheduler ended.
-        UserError: it cannot be reached, or a worker has another version of nsl-bench.
-    """
+    """Do jobs on a Dask cluster; yields each outcome as soon as it is known."""
     client = _client(scheduler)
     from distributed import CancelledError
     from distributed.comm.core import CommClosedError

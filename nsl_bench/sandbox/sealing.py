@@ -78,11 +78,7 @@ def seed_of(seed: int, sealed: str, secret: DataSeed | None) -> int | str:
 
 
 def check_limits(limits: Limits | None) -> Limits:
-    """The limits, unless a learner could take something of a secret seed's data with it.
-
-    Raises:
-        UserError: the learner is not kept apart, or may write outside its folder, or open sockets.
-    """
+    """The limits, unless a learner could take something of a secret seed's data with it."""
     open_ways = (
         "--isolation none" if limits is None else "--allow network" if limits.network else "--allow write="
     )
@@ -96,9 +92,6 @@ def check_in_force(isolation: Mapping[str, str]) -> None:
 
     Args:
         isolation: what is in force, as a record says it.
-
-    Raises:
-        UserError: files, attributes or sockets are open.
     """
     attributes = isolation.get("mounts") == "read-only" or isolation.get("calls") == "seccomp"
     if isolation.get("files", "none") == "none" or not attributes or isolation.get("network") == "open":

@@ -23,11 +23,7 @@ _STREAMS = {"fd": "/proc/self/fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": 
 
 
 def freeze(folders: Sequence[Path]) -> None:
-    """Make all files read-only except those in `folders`: a file's attributes are as good as its content.
-
-    Raises:
-        OSError: the system does not allow it.
-    """
+    """Make all files read-only except those in `folders`: a file's attributes are as good as its content."""
     for place in folders:
         if not place.is_mount():
             kernel.bind(place)
@@ -35,11 +31,7 @@ def freeze(folders: Sequence[Path]) -> None:
 
 
 def own_devices(places: Iterable[Path]) -> None:
-    """Cover ``/dev`` by a folder with a few devices, none of which is a terminal, and an empty ``shm``.
-
-    Raises:
-        OSError: the system does not allow it.
-    """
+    """Cover ``/dev`` by a folder with a few devices, none of which is a terminal, and an empty ``shm``."""
     trees = {place: (place.is_dir(), kernel.open_tree(place)) for place in places if place.exists()}
     kernel.mount("none", "/dev", "tmpfs", kernel.SAFE, "size=64k,mode=755")
     for place, (is_folder, tree) in trees.items():
@@ -51,11 +43,7 @@ def own_devices(places: Iterable[Path]) -> None:
 
 
 def cover(places: Iterable[Path]) -> None:
-    """Put something empty that nobody may read over files and folders.
-
-    Raises:
-        OSError: the system does not allow it.
-    """
+    """Put something empty that nobody may read over files and folders."""
     files = [place for place in places if not place.is_dir()]
     for place in places:
         if place.is_dir():
@@ -81,9 +69,6 @@ def show_only(request: Mapping[str, Any]) -> None:
 
     Args:
         request: what `nsl_bench.sandbox.process.Process` asks the fork server for.
-
-    Raises:
-        OSError: the system does not allow it.
     """
     # Unlike Path.exists, os.path.exists is no error in a folder that the process may not enter.
     reachable = [Path(text) for kind in ("readable", "folders") for text in request[kind]]

@@ -32,9 +32,6 @@ def checked_probabilities(given: npt.NDArray[Float]) -> npt.NDArray[Float]:
 
     Args:
         given: [n, ..., outcomes].
-
-    Raises:
-        ValueError: they are no probabilities; for how many examples, and for which first.
     """
     rest = tuple(range(1, given.ndim))
     with np.errstate(invalid="ignore"):  # infinity - infinity

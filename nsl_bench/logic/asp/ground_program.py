@@ -113,9 +113,6 @@ class GroundProgram:
             control: the control.
             check: is called now and then, and may raise what ends grounding.
             parts: what to ground.
-
-        Raises:
-            RuntimeError: clingo cannot ground it.
         """
         self._check, self._raised = check, None
         try:

@@ -286,9 +286,6 @@ def rule_of(node: ast.AST) -> Rule | None:
 
     A head that is a negated atom or a comparison is moved into the body, as it only forbids:
     ``X < Y :- p(X,Y).`` is the constraint ``:- p(X,Y); not X < Y.``
-
-    Raises:
-        UserError: it has a theory atom or an external function.
     """
     if (fact := _fact(node)) is not None:
         return fact
@@ -407,11 +404,7 @@ _NONE = _Signatures(frozenset(), frozenset(), frozenset())
 
 @by_text
 def _signatures_of(node: ast.AST) -> _Signatures:
-    """The predicates of a part of a rule.
-
-    Raises:
-        UserError: it has a theory atom or an external function.
-    """
+    """The predicates of a part of a rule."""
     walk = _SignatureWalk()
     walk.visit(node)
     return _Signatures(frozenset(walk.positive), frozenset(walk.negative), frozenset(walk.classical))
@@ -480,11 +473,7 @@ def atom_terms(term: ast.AST) -> Iterator[tuple[ast.AST, bool]]:
 
 @lru_cache(maxsize=_REMEMBERED)
 def statement(text: str) -> Program:
-    """A statement of an example's context, without its full stop, as a program; each text is read once.
-
-    Raises:
-        UserError: it does not parse.
-    """
+    """A statement of an example's context, without its full stop, as a program; each text is read once."""
     return parse(f"{text}.", f"the context's statement '{text[:60]}'")
 
 

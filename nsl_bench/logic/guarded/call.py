@@ -63,9 +63,6 @@ def guarded(
         advice: further parts of a message.
         interruptible: whether the function handles the first Ctrl-C itself, and only a second one ends it.
         named: further arguments, by name.
-
-    Raises:
-        Ended: the process exceeded its limits or crashed.
     """
     if not _CHILDREN or _in_place or worker.inside():
         with worker.sending_to(on_event):

@@ -54,9 +54,6 @@ class Engine(Protocol):
             query: hypothesis, background and what slots can show.
             probabilities: [n, slots, concepts]: what the network says; zeros for a blank slot.
             facts: for each example the facts that hold besides (meta-data), without full stops.
-
-        Raises:
-            UserError: the hypothesis or the probabilities cannot be used.
         """
 
 

@@ -20,10 +20,6 @@ def check_task(task: LasTask) -> str:
 
     Returns:
         What the user should know: body modes of predicates that nothing derives. Empty if there are none.
-
-    Raises:
-        UserError: a mode names a type without predicate and constants, a variable of a head has neither a
-            type guard nor a literal that binds it, or nothing tells the dialect of the task.
     """
     notes: dict[str, None] = {}
     bias = task.bias

@@ -91,9 +91,6 @@ def margin_of(metric: str, learner: str, published: float) -> float:
 
     Args:
         learner: the learner's spec; FFNSL learns rules, all others have trees.
-
-    Raises:
-        KeyError: figures of this metric are not comparable.
     """
     for margin in paper("ffnsl2023").margins:
         if metric in margin.metrics and margin.learner in ("", Spec.parse(learner).name):

@@ -79,12 +79,7 @@ def load_tests(path: Path, slots: Sequence[str]) -> list[Question]:
 
 
 def _test(kept: dict[str, Any], slots: Sequence[str]) -> tuple[NeuralTest, int]:
-    """A test, and the number of channels of its images.
-
-    Raises:
-        ValueError, KeyError, TypeError: the file is damaged.
-        UserError: a slot that the task lacks.
-    """
+    """A test, and the number of channels of its images."""
     name, values, channels = kept["name"], kept["values"], kept["channels"]
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise ValueError("the name of a test must be a name of a predicate")

@@ -76,9 +76,6 @@ def neural_tests(view: View, chosen: TestClass) -> list[NeuralTest]:
         chosen: ``"nf"``: neural facts; ``"union"``: neural rules for every pair of slots of a kind;
             ``"optimal"``: the rules by which the hidden concept of Eleusis can be written; ``"bad"``: facts
             and rules without those.
-
-    Raises:
-        NotApplicable: "optimal" or "bad" for a task that is not Eleusis.
     """
     best = _optimal(view.benchmark_name) if chosen in ("optimal", "bad") else ()
     facts, rules = [], []

@@ -50,9 +50,6 @@ class Diagram:
         Args:
             slots: the slots of the table's axes.
             table: the outcome for every combination of values, with one axis for each slot.
-
-        Raises:
-            TooLarge: it has too many edges in all of these orders.
         """
         best = cls._in_order(slots, table)
         n = len(slots)

@@ -39,11 +39,7 @@ class _Table:
         return array.reshape([self.sizes[s] if s in support else 1 for s in over])
 
     def shape(self, support: Support) -> list[int]:
-        """The shape of arrays over a support; the work of one pass is charged.
-
-        Raises:
-            TooLarge: it has too many entries, or too much work was done before.
-        """
+        """The shape of arrays over a support; the work of one pass is charged."""
         size = prod(self.sizes[s] for s in support)
         self.left -= size
         if size > self.most or self.left < 0:
@@ -68,9 +64,6 @@ def outcome_table(
     Returns:
         The slots that the outcome depends on, ascending; whole numbers, uint8 if they fit, with an axis
         each: a label's index, then `undecided`, then `ambiguous`.
-
-    Raises:
-        TooLarge: `most` or `work` does not suffice.
     """
     program = domains.program
     table = _Table(domains.sizes, most, work)

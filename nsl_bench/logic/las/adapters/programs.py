@@ -125,9 +125,6 @@ def fastlas(
         time_limit: seconds; afterwards FastLAS and all it started are killed.
         memory_limit: bytes of address space for FastLAS.
         executable: its path, if it is not on the PATH.
-
-    Raises:
-        UserError: FastLAS is not there, cannot express the task, or failed.
     """
     mode = "--nopl" if _feeds_itself(task) else "--opl"
     return _run(
@@ -149,9 +146,6 @@ def ilasp(
         time_limit: seconds; afterwards ILASP and all it started are killed.
         memory_limit: bytes of address space for ILASP.
         executable: its path, if it is not on the PATH.
-
-    Raises:
-        UserError: ILASP is not there, cannot express the task, or failed.
     """
     arguments = ["--version=4", "--quiet", *(() if task.bias.constraints else ("-nc",))]
     if task.bias.body_limit is not None:
@@ -330,11 +324,7 @@ def _locks(program: Program) -> Iterator[int]:
 
 
 def _claim(program: Program, locks: int, process: int | None = None) -> None:
-    """Lock what is named by a process id (default: its own), and remove what a killed process left there.
-
-    Raises:
-        OSError: another process has it.
-    """
+    """Lock what is named by a process id (default: its own), and remove what a killed process left there."""
     import fcntl
 
     process = os.getpid() if process is None else process

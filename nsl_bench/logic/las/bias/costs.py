@@ -70,12 +70,6 @@ def rule_costs(
 
     Args:
         budget: is heeded between rules and by clingo's grounder; None: no limit.
-
-    Raises:
-        Expired: the budget is used up.
-        UserError: the bias is no program with one answer set, or a penalty is negative: every rule more
-            would then make a hypothesis better. Or it tells a rule's variables apart by their names, or
-            has too many ground rules for one rule.
     """
     program = bias_program(bias)
     uniform = program.uniform

@@ -67,9 +67,6 @@ def count_atoms(task: Task, texts: Sequence[str], what: str = "the hypothesis") 
         task: the task, whose language bias counts.
         texts: rules in ASP.
         what: what messages call them.
-
-    Raises:
-        UserError: a rule does not parse, or the task's language bias is wrong.
     """
     rules = _distinct(texts, what)
     reader = LasTask.build([], task.background, task.bias, task.name)
@@ -148,10 +145,6 @@ def hypothesis_cost(task: LasTask, rules: Sequence[str]) -> int:
     A text may hold several rules, all of which count; equal ones count once. A rule that is given whole and
     that the modes allow as well costs what is less. Of the ways to read a rule by the modes, the cheapest
     counts; in a rule that they do not allow, what looks like a type guard is free.
-
-    Raises:
-        ForbiddenRule: a constraint of ``#bias`` forbids a rule.
-        UserError: a rule does not parse.
     """
     return _cost(task, _distinct(rules, "the hypothesis"))
 

@@ -94,9 +94,6 @@ def hypothesis_space(task: LasTask, max_rules: int = MAX_RULES, budget: Budget |
         task: the task.
         max_rules: how many rules to write down at most.
         budget: the space is cut when it expires; None: never.
-
-    Raises:
-        UserError: a type has no constant, or `#bias` is refused.
     """
     *_, largest = growing_space(task, max_rules, budget)
     return largest

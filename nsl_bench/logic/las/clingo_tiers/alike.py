@@ -113,12 +113,7 @@ class _Split:
         return cls(Program(fixed, program.constants), open_, frozenset(read))
 
     def keys(self, contexts: Sequence[Context], budget: Budget) -> Iterator[tuple[Context, bytes]]:
-        """Each context with a digest; contexts with the same one are alike.
-
-        Raises:
-            Expired: time or memory ran out.
-            _NotFixed: the fixed part is not.
-        """
+        """Each context with a digest; contexts with the same one are alike."""
         replicas = replicate(self._fixed, contexts)  # of all: each key lists the same predicates
         for chunk in chunks(contexts, contexts):
             lines = [replicas.shared, replicas.common]

@@ -42,11 +42,6 @@ def search_by_conflicts(
 
     Returns:
         Hard demands that no hypothesis meets together, if there are such; else None.
-
-    Raises:
-        Undecided: time or memory ran out, or nothing was found by which to refute a proposal.
-        UserError: a disjunction meets a negative example, or costs and penalties are more than clingo can
-            hold.
     """
     statistics.update(proposals=0, counterexamples=0)
     for space in parts:

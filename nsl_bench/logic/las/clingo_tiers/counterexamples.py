@@ -104,9 +104,6 @@ def forbid(
 
     Returns:
         The atom.
-
-    Raises:
-        UserError: a disjunction, which the reduct's least model does not settle.
     """
     heads = {head for rule in ground for head in rule.heads}
     derived = {atom: backend.add_atom() for atom in sorted(true & heads)}

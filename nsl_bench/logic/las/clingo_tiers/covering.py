@@ -102,10 +102,6 @@ def cover(
         incumbent: is offered what is found.
         budget: when to stop.
         tell: is told how many examples that must be covered are.
-
-    Raises:
-        Expired: time or memory ran out.
-        RuntimeError: clingo cannot ground a rule.
     """
     found = incumbent.empty
     if found is None:

@@ -290,9 +290,6 @@ class Encoding:
 
         Returns:
             Clingo's result, and the assumptions in the core where it is unsatisfiable.
-
-        Raises:
-            UserError: equivalent atoms weigh more together than clingo can hold.
         """
         try:
             with self.control.solve(list(assumptions), on_model=keep, async_=True) as handle:

@@ -40,11 +40,6 @@ def search_at_once(
 
     Returns:
         Hard demands that no hypothesis meets together, if there are such; else None.
-
-    Raises:
-        Undecided: another tier is needed: the examples do not fit into memory, or negative ones need
-            cautious reasoning.
-        UserError: costs and penalties are more than clingo can hold.
     """
     negative = any(demand.negative for demand in problem.demands)
     for space in parts:

@@ -126,11 +126,7 @@ class Trial:
         return shared | own, alone
 
     def holds(self, base: Sequence[SpaceRule], rules: Sequence[SpaceRule]) -> list[frozenset[int]]:
-        """Numbers of demands and atoms that hold bravely with a base alone, then with each rule besides.
-
-        Raises:
-            Expired: time or memory ran out.
-        """
+        """Numbers of demands and atoms that hold bravely with a base alone, then with each rule besides."""
         size = _BATCH if self.is_fast else _SMALL_BATCH
         batches = [rules[start : start + size] for start in range(0, len(rules), size)] or [()]
         alone, *found = self._hold(base, batches[0])

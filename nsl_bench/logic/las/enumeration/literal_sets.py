@@ -43,9 +43,6 @@ def true_sets(
     Yields:
         A body and the costs, `FORBIDDEN` (`nsl_bench.logic.las.bias.batch`) where a constraint of the bias
         says so.
-
-    Raises:
-        Undecided: bodies may have other variables, or there are too many bodies.
     """
     atoms = bodies.ground_parts(head_types, relevance)
     tables = np.zeros((len(atoms), len(relevance.positions)), np.uint64)

@@ -73,11 +73,7 @@ class _Search:
         self.left = work
 
     def run(self) -> None:
-        """Looks at all sets.
-
-        Raises:
-            _Exhausted: work or budget are used up.
-        """
+        """Looks at all sets."""
         supported = np.zeros(self.supports.shape[1], np.bool_)
         supported[-1] = True
         offers = np.arange(len(self.costs))

@@ -148,11 +148,7 @@ class _Rc2(RC2Stratified):  # type: ignore[misc]
         return found
 
     def _conflicts_left(self) -> int | None:
-        """Conflicts that are still allowed, None for any number.
-
-        Raises:
-            _Stopped: none, or the budget is used up.
-        """
+        """Conflicts that are still allowed, None for any number."""
         if self.watcher.stop.is_set():
             raise _Stopped
         if self.watcher.conflicts is None:

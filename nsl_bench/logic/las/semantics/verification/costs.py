@@ -155,11 +155,7 @@ class Pricing:
         return [str(symbol.arguments[0]) for symbol in models[0]]
 
     def of_rule(self, text: str) -> tuple[int, Shape | None]:
-        """What a rule costs, and how it is read for that; None if it is given whole.
-
-        Raises:
-            NotInSpace: neither is it given whole nor does the language bias allow it.
-        """
+        """What a rule costs, and how it is read for that; None if it is given whole."""
         self._stop()
         statements = parse(text)
         if len(statements) != 1 or statements[0].ast_type != ast.ASTType.Rule:
