@@ -128,7 +128,7 @@ def cover(
         more = [each for each in more if each.is_hard or not effect.unmet]
         if not more and not effect.unmet:
             return
-        quick = beam == _BEAMS[0]
+        quick = beam == _BEAMS[0] and bool(effect.unmet or not any(each.is_hard for each in more))
         if effect.unmet or quick:
             wider = next(beams, None) if search.narrow or not effect.unmet else None
             if wider is None:
