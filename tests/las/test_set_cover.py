@@ -9,7 +9,7 @@ from nsl_bench.core.budget import Budget
 from nsl_bench.logic.las.set_cover.branch_and_bound import branch_and_bound
 from nsl_bench.logic.las.set_cover.configurations import configurations, is_searchable
 from nsl_bench.logic.las.set_cover.encoding import solve_by_maxsat
-from nsl_bench.logic.las.set_cover.instance import Choice, Instance, integers
+from nsl_bench.logic.las.set_cover.instance import Choice, Instance, dominated, integers, prune, split
 from nsl_bench.logic.las.set_cover.lagrangian_search import search
 from nsl_bench.logic.las.set_cover.relaxation import Relaxation
 from nsl_bench.logic.las.set_cover.solve import solve
@@ -80,6 +80,35 @@ def check(instance: Instance, choice: Choice, best: int) -> None:
     places = [instance.rules.tolist().index(rule) for rule in choice.rules]
     assert exact_score(instance, places) == choice.score
     assert (choice.score, choice.bound, choice.proven) == (best, best, True)
+
+
+def test_reduction_keeps_an_optimum() -> None:
+    for seed in SEEDS:
+        instance = drawn(seed)
+        best = optimum(instance)
+        for dominance in (False, True):
+            assert optimum(prune(instance, best + 1, dominance=dominance)) == best
+        rules = np.ones(len(instance.rules), np.bool_)
+        assert optimum(instance.restricted(~dominated(instance, rules))) == best
+
+
+def test_parts_add_up() -> None:
+    for seed in SEEDS:
+        first, second = drawn(seed, 4, 6, 4), drawn(seed + 1000, 4, 6, 4)
+        zeros = np.zeros((4, 4), np.bool_), np.zeros((6, 4), np.bool_)
+        both = Instance(
+            rules=np.arange(8),
+            costs=np.concatenate([first.costs, second.costs]),
+            weights=np.concatenate([first.weights, second.weights]),
+            needs=(*first.needs, *(tuple(need + 4 for need in needs) for needs in second.needs)),
+            supports=np.block([[first.supports, zeros[0]], [zeros[0], second.supports]]),
+            violates=np.block([[first.violates, zeros[1]], [zeros[1], second.violates]]),
+            constant=0,
+        )
+        instance = prune(both, both.score(()) + 1)
+        parts = split(instance)
+        assert sorted(rule for part in parts for rule in part.rules) == sorted(instance.rules.tolist())
+        assert instance.constant + sum(optimum(part) for part in parts) == optimum(both)
 
 
 @pytest.mark.parametrize("hard", [None, *HUGE])
