@@ -6,8 +6,6 @@ stays, e.g. ``os.uname`` and ``os.statvfs``; `subprocess` and `psutil` are impor
 taken away.
 """
 
-from __future__ import annotations
-
 import builtins
 import contextlib
 import importlib

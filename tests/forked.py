@@ -5,8 +5,6 @@ with one: what the function gave, the signal that ended it, seconds, and the pea
 among both.
 """
 
-from __future__ import annotations
-
 import gc
 import importlib
 import json

@@ -1,7 +1,5 @@
 """Functions for a guard's child to call."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

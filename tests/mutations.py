@@ -4,8 +4,6 @@
 does what the program does with the folder and gives its exit code and its words.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import re

@@ -3,8 +3,6 @@
 ``python tests/one_tree.py FOLDER`` makes a folder of links that type checkers and import linters can read.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

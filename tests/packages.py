@@ -1,7 +1,5 @@
 """Another package, installed in a folder, for programs that are started with it on their path."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from pathlib import Path

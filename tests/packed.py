@@ -1,7 +1,5 @@
 """The packed files of a submission, as plain values, for tests that read or change them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A small task of sequences: is the number of ones so far odd?"""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from importlib.metadata import EntryPoint
 from types import MappingProxyType

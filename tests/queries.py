@@ -1,7 +1,5 @@
 """Random small queries: stratified rules over concepts of a few images, and probability vectors."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

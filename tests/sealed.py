@@ -1,7 +1,5 @@
 """The players of sealed rounds: the command line, an organiser's folders, entrants, and cheats."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

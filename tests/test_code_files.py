@@ -1,7 +1,5 @@
 """A learner's code is found without running it, and its hash follows every file of it."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import py_compile

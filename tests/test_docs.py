@@ -1,7 +1,5 @@
 """What the documentation shows works."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The documentation as a site: pages are reached, links lead somewhere, notebooks run, Sphinx is content."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """The files at the root say what is so: version, citation, workflows, lock file."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import tomllib

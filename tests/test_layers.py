@@ -1,7 +1,5 @@
 """Imports point downwards: the order of layers is written in pyproject.toml."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import shutil

@@ -3,8 +3,6 @@
 No traceback, no signal, under 1 GB and 60 s a case: each is a process of its own (`forked`).
 """
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

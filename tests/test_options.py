@@ -1,7 +1,5 @@
 """Options are declared once: what a declaration excludes is refused with one sentence, in every part."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What needs no sandbox works without what Linux alone has."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

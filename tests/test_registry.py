@@ -1,7 +1,5 @@
 """Parts are found by name, and a spec's mistakes are named in one sentence."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Sequences: whole ones are taken, shifted and sampled; what cuts one is refused."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What is in the wheel is enough: commands in an empty folder, far from the checkout."""
 
-from __future__ import annotations
-
 import csv
 import os
 import shutil

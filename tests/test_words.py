@@ -1,7 +1,5 @@
 """Messages and help texts are plain technical English, in sentences that are read once."""
 
-from __future__ import annotations
-
 import ast
 import functools
 import re

@@ -1,7 +1,5 @@
 """The Python interface: what notebooks and other programs call."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

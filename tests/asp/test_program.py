@@ -1,7 +1,5 @@
 """Programs as the project reads them: kinds of rules, predicates, cycles, slices, errors."""
 
-from __future__ import annotations
-
 import clingo
 import pytest
 

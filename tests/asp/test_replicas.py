@@ -1,7 +1,5 @@
 """One program with a replica an example answers for each example as the program alone does."""
 
-from __future__ import annotations
-
 import clingo
 import pytest
 from hypothesis import given, settings

@@ -1,7 +1,5 @@
 """Command lines of the documentation, of the present one and of earlier ones, are understood."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The command line, as a user meets it."""
 
-from __future__ import annotations
-
 import errno
 import importlib
 import json

@@ -1,7 +1,5 @@
 """explain: what a run answered, as it was stored, apart from what its rules say."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

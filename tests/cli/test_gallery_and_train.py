@@ -1,7 +1,5 @@
 """The commands `gallery` and `train`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """``nsl-bench learn`` and ``nsl-bench equivalent``, as functions and as processes."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """predict and explain, as a user calls them."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import struct

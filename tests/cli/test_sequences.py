@@ -1,7 +1,5 @@
 """predict and explain on sequences: every step gets a label, and a sequence must be whole."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

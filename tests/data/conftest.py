@@ -1,7 +1,5 @@
 """A generated data set that the tests of this folder share; who changes it takes a copy."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """A stand-in for the Hugging Face Hub's HTTP interface: keeps what it is sent, and serves it again."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """A generated folder is a whole Hugging Face repository, the same however it was made."""
 
-from __future__ import annotations
-
 import csv
 import errno
 import json

@@ -1,7 +1,5 @@
 """Publishing to the Hub and loading from it, against a stand-in for its HTTP interface."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

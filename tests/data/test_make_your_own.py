@@ -1,7 +1,5 @@
 """Data sets of other packages: what docs/make-your-own.md shows works; versions supersede each other."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import subprocess

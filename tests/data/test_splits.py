@@ -1,7 +1,5 @@
 """Images are assigned and shifted reproducibly; a Dataset has the content that its hash says."""
 
-from __future__ import annotations
-
 import math
 import os
 import re

@@ -1,7 +1,5 @@
 """What was changed in a data set is named in one sentence, by `verify` and by `load`."""
 
-from __future__ import annotations
-
 import io
 import json
 from collections.abc import Callable

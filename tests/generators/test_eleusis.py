@@ -1,7 +1,5 @@
 """Eleusis: its images, its concepts, and that FFNSL learns each of them from true symbols."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

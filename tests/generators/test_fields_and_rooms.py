@@ -1,7 +1,5 @@
 """Crop Yield and Indoor Scene as the paper describes them."""
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from pathlib import Path
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """Real leaves and rooms from folders."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import re

@@ -3,8 +3,6 @@
 What is drawn at random is handed to both. Lengths scale with the side; at 224 they are the published ones.
 """
 
-from __future__ import annotations
-
 import colorsys
 import io
 import math

@@ -1,7 +1,5 @@
 """UCI tables: their files, their bits, and their folds."""
 
-from __future__ import annotations
-
 import gzip
 import itertools
 import json

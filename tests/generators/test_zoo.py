@@ -1,7 +1,5 @@
 """Zoo: its table, its folds, and what it means to have no true rule."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """A function called in a child process answers as it would here; when it dies, nothing else does."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

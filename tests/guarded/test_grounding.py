@@ -4,8 +4,6 @@ What clingo does to the process that grounds them, it does to a child process; t
 which stands for the harness, would not survive it.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable

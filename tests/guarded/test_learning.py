@@ -1,7 +1,5 @@
 """Solving in a process that may die: the same answers, and the best so far where it does."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

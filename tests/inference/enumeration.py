@@ -1,7 +1,5 @@
 """A query's answer by definition: clingo solves all worlds. Nothing is shared with the engines."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 

@@ -3,8 +3,6 @@
 Run as a program it answers all of them, so that the compiled code can be run with numba's bounds checks.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

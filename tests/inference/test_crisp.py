@@ -1,7 +1,5 @@
 """Crisp answers are those of each example's program alone; what a process knows it does not ask again."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import clingo

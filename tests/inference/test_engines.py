@@ -1,7 +1,5 @@
 """Engines on real tasks, what they say of their answers, and what they refuse."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What fails beneath an engine is told in one sentence, and what can still be answered is right."""
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 from pathlib import Path

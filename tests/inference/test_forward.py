@@ -1,7 +1,5 @@
 """The forward dynamic programme against enumeration of all worlds, with little space, and within bounds."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Every engine against enumeration of all worlds: hostile names, wide states, tiny probabilities."""
 
-from __future__ import annotations
-
 import re
 import warnings
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Learners that go wrong in every way that there is."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import errno

@@ -5,8 +5,6 @@ what these and the true rule, which is public, tell them. Some work it out and t
 What they stumble over they print.
 """
 
-from __future__ import annotations
-
 import array
 import contextlib
 import ctypes

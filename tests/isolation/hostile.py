@@ -1,7 +1,5 @@
 """Learners that try to reach what is none of their business; each says what it got."""
 
-from __future__ import annotations
-
 import os
 import socket
 from pathlib import Path

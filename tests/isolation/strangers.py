@@ -1,7 +1,5 @@
 """What strangers' learners attempt against the machine that runs them; each attempt is to be refused."""
 
-from __future__ import annotations
-
 import ctypes
 import errno
 import fcntl

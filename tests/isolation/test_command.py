@@ -1,7 +1,5 @@
 """A command in any language is a learner: handed a folder, held to limits, its files checked."""
 
-from __future__ import annotations
-
 import os
 import sys
 from contextlib import closing

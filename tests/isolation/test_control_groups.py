@@ -1,7 +1,5 @@
 """Control groups bound a learner's memory where this user may make them, and are removed."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import subprocess

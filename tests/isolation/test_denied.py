@@ -1,7 +1,5 @@
 """An error that comes from the sandbox names the option that allows what was denied."""
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os

@@ -1,7 +1,5 @@
 """Learners with an interpreter of their own: made once, run in the sandbox, refused in a sentence."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

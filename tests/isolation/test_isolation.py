@@ -1,7 +1,5 @@
 """A learner in a process of its own answers as it would in this one, and costs nobody else when it fails."""
 
-from __future__ import annotations
-
 import os
 import select
 import socket

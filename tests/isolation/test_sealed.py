@@ -1,7 +1,5 @@
 """With a secret data seed nobody who cheats is better than chance, and nothing reaches the next run."""
 
-from __future__ import annotations
-
 import json
 import os
 import secrets

@@ -1,7 +1,5 @@
 """What strangers' learners attempt against the machine, with namespaces and on systems without them."""
 
-from __future__ import annotations
-
 import fcntl
 import os
 import socket

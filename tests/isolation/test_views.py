@@ -1,7 +1,5 @@
 """A view in a learner's process is the view that the harness has: same values, same types, same refusals."""
 
-from __future__ import annotations
-
 import os
 from functools import cached_property
 from typing import Any

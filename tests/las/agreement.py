@@ -5,8 +5,6 @@ itself. A task is decided if the check and every tier give an answer. What is no
 reason: the check gave up, every tier refused the task with a sentence, or time ran out.
 """
 
-from __future__ import annotations
-
 import contextlib
 import itertools
 import re

@@ -4,8 +4,6 @@ What `nsl_bench.logic.las.enumeration` finds is compared with this. It shares th
 more: tables are bool arrays [columns, values...], filled from the facts of the contexts.
 """
 
-from __future__ import annotations
-
 import itertools
 import operator
 from collections.abc import Callable, Iterator, Sequence

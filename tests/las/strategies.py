@@ -5,8 +5,6 @@ terms are drawn from what strangers write: names that the learner's own encoding
 tuples, negative numbers. `shrunk` makes a task that shows a fault small.
 """
 
-from __future__ import annotations
-
 import itertools
 import random
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """The adapters to ILASP and FastLAS: recorded sessions, and the programs themselves where installed."""
 
-from __future__ import annotations
-
 import os
 import stat
 import sys

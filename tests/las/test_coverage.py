@@ -1,7 +1,5 @@
 """The coverage check: the definition, case by case, and rules as text."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Sequential covering: a hypothesis soon on tasks whose rules have many literals, in every tier."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from dataclasses import replace

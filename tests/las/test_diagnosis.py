@@ -1,7 +1,5 @@
 """Why nothing is found, said in words that are right, and what docs/rule-learner.md shows."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

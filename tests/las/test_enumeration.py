@@ -1,7 +1,5 @@
 """Enumeration of rule bodies against plain enumeration."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Equivalence of hypotheses, and the inputs that a task suggests."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path

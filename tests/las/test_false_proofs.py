@@ -1,7 +1,5 @@
 """Small tasks, on most of which a solver once called a wrong score optimal or refused what is right."""
 
-from __future__ import annotations
-
 import pytest
 from las.agreement import least_score, plainly, proven, scored
 

@@ -4,8 +4,6 @@ Each file goes through ``nsl-bench learn`` as a user would call it. What clingo 
 grounds it, it does to a child process; the process of the tests would not survive it.
 """
 
-from __future__ import annotations
-
 import os
 import resource
 import socket

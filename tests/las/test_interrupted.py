@@ -1,7 +1,5 @@
 """Searches that are ended at any moment give a valid answer; with more threads, they give the same."""
 
-from __future__ import annotations
-
 import random
 from dataclasses import replace
 

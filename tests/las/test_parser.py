@@ -1,7 +1,5 @@
 """Reading and writing learning tasks."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

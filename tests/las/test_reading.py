@@ -1,7 +1,5 @@
 """Task files as users of FastLAS and ILASP write them: read as these systems do, or refused in words."""
 
-from __future__ import annotations
-
 import functools
 import re
 from pathlib import Path

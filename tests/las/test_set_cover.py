@@ -1,7 +1,5 @@
 """Choosing rules: each method by itself against all subsets of the rules of small random instances."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

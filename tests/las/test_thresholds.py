@@ -1,7 +1,5 @@
 """Thresholds on numbers: `num_var`, and comparisons with constants over a range."""
 
-from __future__ import annotations
-
 import operator
 import random
 from collections.abc import Callable

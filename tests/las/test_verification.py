@@ -1,7 +1,5 @@
 """The check behind the word `optimal`: it agrees with the definition, and corrects false claims."""
 
-from __future__ import annotations
-
 import ast
 import time
 from dataclasses import replace

@@ -5,8 +5,6 @@ Texts name predicates by role (`{a}`), which stands for the role's own name or f
 
 # Programs stand on one line each, however long.
 # ruff: noqa: E501
-from __future__ import annotations
-
 _TYPES = {
     **dict.fromkeys(("a", "b", "h", "d", "big", "g", "g2", "w1", "n", "over"), "n"),
     **dict.fromkeys(("l", "m"), "m"),

@@ -1,7 +1,5 @@
 """A small board with real runs: rules on true concepts, and a network's predictions on images."""
 
-from __future__ import annotations
-
 import shlex
 import shutil
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The board: failed runs count, labels alone have no Brier score, means say how sure they are."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from dataclasses import replace

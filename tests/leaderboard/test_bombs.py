@@ -1,7 +1,5 @@
 """Predictions that unpack to much cost little, and damaged ones a sentence, each in a process of its own."""
 
-from __future__ import annotations
-
 import io
 import os
 import shutil

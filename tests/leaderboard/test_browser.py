@@ -1,7 +1,5 @@
 """The site in a real browser: Chromium without a window, through Selenium."""
 
-from __future__ import annotations
-
 import functools
 import http.server
 import json

@@ -1,7 +1,5 @@
 """The board's commands from end to end, as a contributor and a maintainer use them."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Comparisons of learners: intervals over splits and examples, words, ranges of ranks; paired tests."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

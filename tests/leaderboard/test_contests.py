@@ -1,7 +1,5 @@
 """The board's own contests are ones that can be entered."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Submissions that can be read and mean something else: they are refused, or shown for what they are."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable
 from pathlib import Path

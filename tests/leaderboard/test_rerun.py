@@ -1,7 +1,5 @@
 """Runs of accepted entries are done again."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """What is sealed and handed out tells nothing, and what is given wrongly gets one sentence."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """The site: pages say what the board says, links lead somewhere, and nobody's words become markup."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Contests with another test task, of steps of sequences, and with a test set for each train split."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path

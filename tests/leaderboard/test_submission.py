@@ -1,7 +1,5 @@
 """Submissions: numbers come from predictions and rules alone, and what is broken gets one sentence."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import zipfile

@@ -1,7 +1,5 @@
 """A submission of each track: what it holds, what the board makes of it."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from typing import get_args

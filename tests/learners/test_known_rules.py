@@ -1,7 +1,5 @@
 """The true rule in its three forms, in this process and in a sandbox, and a learner that uses it."""
 
-from __future__ import annotations
-
 import os
 from contextlib import closing
 from pathlib import Path

@@ -1,20 +1,26 @@
-from __future__ import annotations
-
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 
 from nsl_bench.core import registry
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import NotApplicable, UserError
 from nsl_bench.core.metrics.predictions import brier_score
-from nsl_bench.core.types import Split
+from nsl_bench.core.types import BLANK, ConceptSpace, Predictions, Split
 from nsl_bench.learners.base import hypothesis_of, labels_of, probabilities_of, takes_validation
+from nsl_bench.learners.d2k import confidence, weighted_examples
 from nsl_bench.learners.image_networks import ViT
+from nsl_bench.learners.modules import PublishedNetwork, SequenceNetwork
 from nsl_bench.learners.networks import Passes, encoder, floats, pictures
+from nsl_bench.learners.neural import Adam
+from nsl_bench.learners.view import View
 from nsl_bench.run.mock_tasks import Patches, PatchSource
 from nsl_bench.testing import LearnerTests
 from nsl_bench.testing.toy import patches, view
@@ -243,3 +249,128 @@ def test_training_ends_where_the_loss_no_longer_falls_or_the_time_is_up(
         torch.nn.init.constant_(net.weight, number + 1)
         passes.loss = abs(number - 1)
     assert passes.made == made and net.weight.item() == weight
+
+
+def predictions(confidences: list[list[float | None]]) -> Predictions:
+    """Predictions of the first of three concepts with these confidences; None is a blank slot."""
+    blank = np.array([[c is None for c in row] for row in confidences])
+    top = np.array([[c or 0.0 for c in row] for row in confidences], np.float32)
+    rest = np.where(blank, 0, (1 - top) / 2)
+    return Predictions(np.stack([top, rest, rest], axis=2).astype(np.float32), blank)
+
+
+def test_t_norms() -> None:
+    seen = predictions([[0.9, 0.5], [0.75, None], [None, None]]).confidence
+    assert confidence(seen).tolist() == pytest.approx([0.5, 0.75, 1.0])
+    assert confidence(seen, "product").tolist() == pytest.approx([0.45, 0.75, 1.0])
+    assert confidence(seen, "lukasiewicz").tolist() == pytest.approx([0.4, 0.75, 1.0], abs=1e-6)
+    assert confidence(predictions([[0.4, 0.4]]).confidence, "lukasiewicz").tolist() == pytest.approx([0.0])
+
+
+@given(st.lists(st.floats(0.34, 1), min_size=1, max_size=6))
+def test_t_norms_are_ordered(row: list[float]) -> None:
+    seen = predictions([row]).confidence
+    lukasiewicz, product, goedel = (
+        confidence(seen, norm)[0] for norm in ("lukasiewicz", "product", "goedel")
+    )
+    assert lukasiewicz <= product + 1e-6 and product <= goedel + 1e-6
+
+
+def test_examples_of_a_split() -> None:
+    split = patches().take(np.arange(3))
+    split.concepts[:] = [[0, BLANK], [0, 0], [0, 0]]
+    split.labels[:] = [0, 1, 0]
+    seen = predictions([[0.999, None], [0.5, 0.75], [1.0, 1.0]])
+    view = View(split, Patches(), "pretrained", predictions=seen)
+    examples = weighted_examples(view)
+    assert [example.penalty for example in examples] == [100, 51, 101]
+    assert [example.id for example in examples] == ["train-0", "train-1", "train-2"]
+    assert examples[0].inclusions == () and examples[0].exclusions == ("differ",)
+    assert examples[1].inclusions == ("differ",) and examples[1].exclusions == ()
+    shelf = split.metadata["shelf"]
+    assert examples[0].context == ("patch(left,dark)", f"shelf({shelf[0]})")
+    assert examples[1].context == ("patch(left,dark)", "patch(right,dark)", f"shelf({shelf[1]})")
+    assert {example.penalty for example in weighted_examples(view, "constant", 7)} == {7}
+    assert view.weights.tolist() == [100, 51, 101]
+
+
+def test_an_image_predicted_as_background_makes_no_example() -> None:
+    class WithBackground(Patches):
+        concept_space = ConceptSpace("shade", ("dark", "grey", "bright"), background="bright")
+
+    split = patches()
+    certain = Predictions.certain(split.concepts, 3)
+    view = View(split, WithBackground(), "pretrained", predictions=certain)
+    kept = ~(split.concepts == 2).any(axis=1)
+    assert [example.id for example in weighted_examples(view)] == [f"train-{i}" for i in np.flatnonzero(kept)]
+    assert view.weights.tolist() == np.where(kept, 101, 0).tolist()
+
+
+@pytest.mark.parametrize("options", ["", ":penalty=constant"])
+def test_nsl_is_ffnsl(options: str) -> None:
+    preset, itself = (
+        registry.create("learner", f"{name}{options}").fit(view(patches())) for name in ("nsl", "ffnsl")
+    )
+    assert hypothesis_of(preset) == hypothesis_of(itself)
+    assert preset.examples_ == itself.examples_
+
+
+def test_the_paper_s_layers() -> None:
+    net = registry.create("learner", "nsl_fnn:epochs=1", seed=0).fit(view(patches()))._net
+    layers = [layer for layer in net if isinstance(layer, torch.nn.Linear)]
+    assert [layer.out_features for layer in layers] == [12, 8, 2]
+    grids = registry.create("learner", "nsl_cnn_lstm:epochs=1", seed=0).fit(view(patches()))._net
+    assert grids.embedding.embedding_dim == grids.convolution.out_channels == 32
+    assert grids.lstm.hidden_size == 100 and grids.convolution.padding == (1,)
+
+
+def test_a_padded_convolution_has_an_output_for_each_slot() -> None:
+    for padded, length in ((False, 14), (True, 16)):
+        net = SequenceNetwork(16, 5, 8, 8, 8, 0.0, 2, padded)
+        assert net.convolution(torch.zeros(1, 8, 16)).shape[2] == length
+
+
+@pytest.mark.parametrize(
+    ("spec", "sentence"),
+    [
+        ("nsl:t_norm=product", "has no option 't_norm'"),
+        ("cnn_lstm:published=true,padded=true", "exclude each other; leave out one"),
+    ],
+)
+def test_options_out_of_range(spec: str, sentence: str) -> None:
+    with pytest.raises(UserError, match=sentence):
+        registry.create("learner", spec)
+
+
+def fully_connected() -> torch.nn.Module:
+    return torch.nn.Sequential(torch.nn.Linear(5, 13), torch.nn.ReLU(), torch.nn.Linear(13, 3))
+
+
+@pytest.mark.parametrize(
+    ("build", "inputs"),
+    [
+        (fully_connected, lambda: torch.rand(40, 5)),
+        (lambda: SequenceNetwork(9, 6, 7, 5, 11, 0.1, 3), lambda: torch.randint(0, 6, (40, 9))),
+        (lambda: PublishedNetwork(9, 6, 7, 5, 11, 0.1, 3), lambda: torch.randint(0, 6, (40, 9))),
+    ],
+    ids=["fully connected", "CNN-LSTM", "published CNN-LSTM"],
+)
+def test_adam_gives_torch_s_weights(build: Callable[[], Any], inputs: Callable[[], torch.Tensor]) -> None:
+    found = []
+    for ours in (True, False):
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(4)
+            net, batches, targets = build(), inputs(), torch.randint(0, 3, (40,))
+            theirs = torch.optim.Adam(net.parameters(), lr=1e-3, eps=1e-7)
+            mine = Adam(net.parameters(), 1e-3, 1e-7)
+            for start in range(0, 40, 8):
+                part = slice(start, start + 8)
+                loss = torch.nn.functional.cross_entropy(net(batches[part]), targets[part])
+                if ours:
+                    mine.step(loss)
+                else:
+                    theirs.zero_grad()
+                    loss.backward()
+                    theirs.step()
+            found.append([each.detach().clone() for each in net.parameters()])
+    assert all(torch.equal(a, b) for a, b in zip(*found, strict=True))

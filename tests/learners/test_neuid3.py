@@ -1,7 +1,5 @@
 """NeuID3: its probabilities, loss and gain against plain sums, its trees, and what it keeps."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

@@ -1,7 +1,5 @@
 """NTOC: its circuit finds the rule of addition, and the learner trains, resumes and writes rules."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The rule search of NTOC: splits keep the meaning, pruning keeps what samples need, rules are found."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -1,7 +1,5 @@
 """The baselines on sequences: what they learn, and the equations of the DNC's memory."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import torch

@@ -1,7 +1,5 @@
 """Tuning and early stopping use validation examples, and say so."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from functools import partial

@@ -1,7 +1,5 @@
 """Views of small splits of any task."""
 
-from __future__ import annotations
-
 from nsl_bench.core import registry
 from nsl_bench.core.tracks import Track
 from nsl_bench.core.types import Part, Predictions

@@ -1,7 +1,5 @@
 """Metrics are what the protocol says: of predictions, of their uncertainty, and their registry."""
 
-from __future__ import annotations
-
 import itertools
 import math
 import re

@@ -1,18 +1,30 @@
-from __future__ import annotations
-
+import platform
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
+from click.testing import CliRunner
+from PIL import Image
+from safetensors.torch import save_file
 
+from nsl_bench.cli.networks import networks as command
+from nsl_bench.core import cache
 from nsl_bench.core.errors import UserError
+from nsl_bench.core.metrics.predictions import calibration_error
 from nsl_bench.perception import trained_networks, training
 from nsl_bench.perception.classifier import resize
 from nsl_bench.perception.networks.edl_gen import EDLGen
 from nsl_bench.perception.networks.of_softmax_cnns import _best_temperature
+from nsl_bench.perception.networks.sasr import SASR, SceneSizes, _nearest
 from nsl_bench.perception.networks.softmax import SoftmaxCNN
+from nsl_bench.perception.trained_networks import BINS, figures, histogram
+from nsl_bench.perception.training import kept_memory
 from nsl_bench.run.mock_tasks import Patches, PatchSource
 from nsl_bench.testing import NetworkTests
+from nsl_bench.testing.toy import Negative
 
 BACKBONE = "backbone:weights=none,epochs=6,height=20,width=20"
 EDL_GEN = "edl_gen:epochs=60,dense=32,height=16,width=16,filters=4"
@@ -155,3 +167,158 @@ def test_a_warm_start_takes_the_softmax_cnn(tmp_path: Path, monkeypatch: pytest.
     assert 0 < moved.max() < 0.01
     with pytest.raises(UserError, match="kind=lenet cannot be combined"):
         EDLGen(kind="lenet", warm=True).basis((20, 20, 1))
+
+
+def test_the_histogram_has_the_papers_bins() -> None:
+    confidence = np.array([0.25, 0.26, 0.5, 0.75, 0.76, 0.9, 0.95, 0.951, 1.0, 1.0])
+    assert np.allclose(histogram(confidence), [0.1, 0.2, 0.1, 0.2, 0.1, 0.3])
+    assert len(BINS) == 6 and histogram(np.empty(0)) == (0.0,) * 6
+
+
+def test_figures_are_those_of_the_predictions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path))
+    source = PatchSource()
+    network = trained_networks.train_network("softmax:epochs=12,dense=16", Patches(), source)
+    standard, shifted = figures(network, source), figures(network, source, Negative(), limit=30)
+    probabilities = network.predict_proba(source.render("b", np.arange(60)))
+    assert standard.images == 60 and shifted.images == 30
+    assert standard.accuracy > 0.9 > shifted.accuracy
+    assert standard.calibration_error == calibration_error(probabilities, source.labels("b"))
+    assert abs(standard.confidence - probabilities.max(axis=1).mean()) < 1e-6
+    assert standard.sure == (probabilities.max(axis=1) > 0.95).mean()
+
+
+def test_the_command_writes_table_and_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(cache.VARIABLE, str(tmp_path / "cache"))
+    options = ["sudoku_4x4", "--network", "softmax", "--network", "mc_dropout:samples=2", "--limit", "40"]
+    result = CliRunner().invoke(command, [*options, "--out", str(tmp_path / "out")])
+    assert result.exit_code == 0, result.output
+    assert "Training" not in result.output
+    lines = (tmp_path / "out" / "networks.csv").read_text().splitlines()
+    assert lines[0].startswith("network,images,n,accuracy,calibration error,mean confidence,0-0.25")
+    assert [line.split(",")[:3] for line in lines[1:]] == [
+        ["softmax", "standard", "40"],
+        ["mc_dropout:samples=2", "standard", "40"],
+        ["softmax", "rotate90", "40"],
+        ["mc_dropout:samples=2", "rotate90", "40"],
+    ]
+    assert Image.open(tmp_path / "out" / "confidence.png").size[0] > 500
+
+
+PROGRAM = """
+import resource
+import numpy as np
+from contextlib import nullcontext
+from nsl_bench.perception.training import kept_memory
+
+def faults(context):
+    with context:
+        for _ in range(3):
+            np.ones(6_000_000)
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+        for _ in range(20):
+            np.ones(6_000_000)
+        return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+print(faults(nullcontext()), faults(kept_memory()), faults(nullcontext()))
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another C library is left as it is")
+def test_freed_memory_is_kept_in_the_block_only() -> None:
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
+    before, within, after = map(int, done.stdout.split())
+    assert before > 1000 and after > 1000, "48 MB are mapped anew each time"
+    assert within < before / 50
+
+
+def test_an_error_leaves_the_block() -> None:
+    with pytest.raises(KeyboardInterrupt), kept_memory():
+        raise KeyboardInterrupt
+
+
+def test_small_networks_are_trained_on_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    import torch
+
+    from nsl_bench.perception import trained_networks, training
+    from nsl_bench.run.mock_tasks import Patches, PatchSource
+
+    seen: list[int] = []
+    tensor = training.tensor
+    monkeypatch.setattr(training, "tensor", lambda *a: seen.append(torch.get_num_threads()) or tensor(*a))
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        trained_networks.train_network("softmax:epochs=1,dense=4", Patches(), PatchSource())
+        assert set(seen) == {1} and torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+
+
+class TestSASR(NetworkTests):
+    spec = "sasr:epochs=5,height=20,width=20"
+    other = "sasr:epochs=5,height=20,width=24"
+    channels = 3
+
+
+def test_the_published_parameters_have_their_names() -> None:
+    """As in the published code with ResNet-18, 151 + 1 classes of pixels and MIT Indoor 67's scenes."""
+    state = SceneSizes("resnet18", 224, 224, 3, 152, 67).build().state_dict()
+    shapes = {name: tuple(t.shape) for name, t in state.items() if not name.startswith("segmenter.")}
+    assert shapes["in_block.0.weight"] == (64, 3, 7, 7)
+    assert shapes["encoder4.1.conv2.weight"] == (512, 512, 3, 3)
+    assert shapes["in_block_sem.0.weight"] == (64, 152, 7, 7)
+    assert shapes["in_block_sem_3.ca.fc1.weight"] == (32, 512, 1, 1)
+    assert shapes["lastConvRGB2.0.weight"] == (1024, 512, 3, 3)
+    assert shapes["lastConvSEM2.1.running_mean"] == (1024,)
+    assert shapes["fc.weight"] == (67, 1024) and shapes["fc_SEM.weight"] == (67, 512)
+    deep = SceneSizes("resnet50", 224, 224, 3, 152, 67).build().state_dict()
+    assert tuple(deep["lastConvRGB1.0.weight"].shape) == (1024, 2048, 3, 3)
+    assert tuple(deep["lastConvRGB2.0.weight"].shape) == (1024, 1024, 3, 3)
+
+
+def test_the_attention_module_joins_both_branches() -> None:
+    torch.manual_seed(0)
+    module = SceneSizes("small", 32, 32, 3, 4, 5).build().eval()
+    images = torch.randn(2, 3, 32, 32)
+    whole, rgb, semantic, pixels = module.heads(images)
+    assert pixels.shape == (2, 4, 32, 32) and whole.shape == rgb.shape == semantic.shape == (2, 5)
+    assert torch.equal(module(images), whole)
+    with torch.no_grad():
+        module.segmenter.pixels.bias += torch.tensor([9.0, 0, 0, 0])
+    other, same, _, _ = module.heads(images)
+    assert torch.equal(same, rgb) and not torch.equal(other, whole)
+
+
+def test_training_starts_from_published_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NSL_BENCH_CACHE", str(tmp_path / "cache"))
+    published = SceneSizes("resnet18", 32, 32, 3, 152, 67).build().state_dict()
+    path = tmp_path / "published.safetensors"
+    tensors = {f"module.{k}": v.clone() for k, v in published.items() if not k.startswith("segmenter.")}
+    save_file(tensors, path)
+    spec = f"sasr:published={path},epochs=1,height=20,width=20"
+    network = trained_networks.trained(spec, Patches(), PatchSource(channels=3))
+    assert isinstance(network, SASR)
+    found = network._module.state_dict()["encoder1.0.conv1.weight"]
+    assert (found - published["encoder1.0.conv1.weight"]).abs().max() < 0.05
+    tensors["module.encoder1.0.conv1.weight"] = torch.zeros(3)
+    save_file(tensors, path)
+    with pytest.raises(UserError, match=rf"{path} has weights of another architecture: 'encoder1\.0\.conv1"):
+        trained_networks.trained(spec, Patches(), PatchSource(channels=3))
+    save_file({**tensors, "module.extra": torch.zeros(3)}, path)
+    with pytest.raises(UserError, match=rf"{path} has weights .* 'extra' is not part of the network"):
+        trained_networks.trained(spec, Patches(), PatchSource(channels=3))
+    path.write_bytes(b"nonsense")
+    with pytest.raises(UserError, match=rf"{path} is not a complete safetensors file"):
+        trained_networks.trained(spec, Patches(), PatchSource(channels=3))
+
+
+def test_maps_are_resized_without_mixing() -> None:
+    maps = np.arange(16, dtype=np.uint8).reshape(1, 4, 4)
+    assert np.array_equal(_nearest(maps, (2, 2))[0, ..., 0], [[5, 7], [13, 15]])
+    assert np.array_equal(_nearest(maps, (4, 4))[..., 0], maps)
+
+
+def test_grey_images_are_refused() -> None:
+    with pytest.raises(UserError, match=r"images must be in colour .* got 1"):
+        SASR().design((20, 20, 1), 3)

@@ -1,7 +1,5 @@
 """Scripts of the folder benchmarks, whose pages are tested here."""
 
-from __future__ import annotations
-
 import importlib.util
 import sys
 from collections.abc import Callable, Iterator

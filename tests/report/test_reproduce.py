@@ -1,7 +1,5 @@
 """The paper reproduced: counted as the paper counts, and badges that say what the numbers say."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Pages of results: who is compared with FFNSL, who is said to win; and what every page begins with."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

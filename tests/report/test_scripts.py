@@ -1,7 +1,5 @@
 """Scripts of benchmarks/: every one can be imported, and these do what their pages say."""
 
-from __future__ import annotations
-
 import csv
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A learner looks the same everywhere, and lines that coincide are all seen."""
 
-from __future__ import annotations
-
 from itertools import combinations
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Tables say what the runs say."""
 
-from __future__ import annotations
-
 import csv
 import io
 import re

@@ -1,7 +1,5 @@
 """What learners answer besides probabilities: labels alone, concepts that they see; in folders, too."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`nsl-bench check` says in words what is wrong with a learner."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Two sweeps on one results folder share its runs: none is done twice, and no claim outlives its sweep."""
 
-from __future__ import annotations
-
 import itertools
 import os
 import subprocess
@@ -127,7 +125,7 @@ def test_the_clock_is_set_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
     class Clock(datetime):
         @classmethod
-        def now(cls, tz: tzinfo | None = None) -> Clock:
+        def now(cls, tz: tzinfo | None = None) -> "Clock":
             return cls(2026, 1, 31, tzinfo=tz) - timedelta(days=next(looks))
 
     monkeypatch.setattr(bench_module, "datetime", Clock)

@@ -1,7 +1,5 @@
 """Damaged parquet files in a results folder cost a sentence, never the process that reads them."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

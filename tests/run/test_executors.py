@@ -1,7 +1,5 @@
 """Results are the same whatever executor does the runs: this process, others, or a Dask cluster."""
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import os

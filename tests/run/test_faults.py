@@ -3,8 +3,6 @@
 Each fault comes in a small sweep and in one of 200 runs, which is slow. Counts are printed (``pytest -s``).
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import random

@@ -1,7 +1,5 @@
 """A plan is a file that gives the same runs as the command line."""
 
-from __future__ import annotations
-
 import inspect
 import tomllib
 from collections import Counter
@@ -249,7 +247,7 @@ def test_each_part_of_a_run_is_shifted_as_told() -> None:
 class Curious:
     track = "pretrained"
 
-    def fit(self, train: Any, validation: Any) -> Curious:
+    def fit(self, train: Any, validation: Any) -> "Curious":
         self.seen = len(train), len(validation), validation.part, validation.labels
         self.frequent = int(np.bincount(train.labels).argmax())
         rows, others = ({row.tobytes() for row in each.concept_ids} for each in (train, validation))

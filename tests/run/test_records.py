@@ -1,7 +1,5 @@
 """A record is checked once, where it is read: what does not fit is named, left out, and costs only itself."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Runs of tasks whose rows are steps of sequences."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Intervals: closed forms against textbooks and simulation, images against brute force."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given

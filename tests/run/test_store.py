@@ -1,7 +1,5 @@
 """Nothing that was recorded is lost, and a folder that is none is refused."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

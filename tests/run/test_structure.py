@@ -1,7 +1,5 @@
 """Structural shift: trained on one member of a family, tested on another; tasks that are not applicable."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import asdict, replace
 from pathlib import Path
