@@ -5,11 +5,18 @@ import shutil
 from pathlib import Path
 
 import pytest
+from mutations import contest
+from nsl_bench.leaderboard.contests import Cell, Contest, contest_of, incomplete, read_contests
 from packed import edit_manifest, pack, unpacked
 from sealed import call
 
 import nsl_bench
+from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
+from nsl_bench.core.shift import named_shifts
+from nsl_bench.data.splits import make_source
+from nsl_bench.report.published.papers import ffnsl2023
+from nsl_bench.run.plan import plan
 from nsl_bench.run.store import Store
 
 
@@ -128,3 +135,101 @@ def test_seconds_that_are_none(good: dict[str, Path], seconds: str) -> None:
 def test_wrong_names_in_reproduce(tmp_path: Path, option: tuple[str, str], words: str) -> None:
     done = call("reproduce", "ffnsl2023", "--out", tmp_path / "out", *option)
     assert words in str(done.exception)
+
+
+@pytest.mark.parametrize("one", read_contests(), ids=lambda one: one.name)
+def test_a_contest_is_installed(one: Contest) -> None:
+    task = registry.create("benchmark", one.task)
+    source = make_source(task, one.source)
+    assert one.version == task.version and one.size in task.sizes
+    assert set(one.shifts) <= set(named_shifts(task, source))
+    published = set(ffnsl2023(one.benchmark)["shift"])
+    assert set(one.paper) <= set(one.shifts) and set(one.paper.values()) <= published
+
+
+def test_every_planned_run_has_its_cell() -> None:
+    contests = read_contests()
+    (grids,) = [one for one in contests if one.name == "sudoku_4x4"]
+    shares = {"shifts": grids.shifts, "percents": grids.percents, "repeats": range(1, grids.repeats + 1)}
+    jobs = plan("sudoku_4x4", ["majority"], **shares)
+    places = [contest_of(contests, job) for job in jobs]
+    assert {cell for _, cell in filter(None, places)} == set(grids.cells)
+    assert len(jobs) == len(grids.cells) == 33
+    assert str(Cell("rotate90", 50, 2)) == "rotate90 50 % repeat 2"
+    (other,) = plan("sudoku_4x4", ["majority"], repeats=[4])
+    assert contest_of(contests, other) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[[contest]]\nname = 1", "[[contest", "contest = 3", "a = " + "[" * 100_000, "a = " + "9" * 9_999],
+)
+def test_a_broken_file_gets_a_sentence(tmp_path: Path, text: str) -> None:
+    (tmp_path / "board.toml").write_text(text)
+    with pytest.raises(UserError, match=r"board\.toml"):
+        read_contests(tmp_path / "board.toml")
+
+
+CONTEST = contest("grids", size="small", seed=0) + 'paper = { rotate90 = "rotate90" }\n'
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ('name = "Grids!"', "name must be at most 50 .*; got 'Grids!'"),
+        ('benchmark = "sudoku_4x5"', "Did you mean 'sudoku_4x4'"),
+        ('version = "9.0.0"', "has no version 9.0.0; there is 1.0.0"),
+        ('source = "sklearn_digit"', "Did you mean 'sklearn_digits'"),
+        ('size = "smal"', "Did you mean 'small'"),
+        ('shifts = ["rotate9O"]', "Did you mean 'rotate90'"),
+        ('shifts = "rotate90"', "shifts must be a list of different shifts; got 'rotate90'"),
+        ('shifts = ["standard"]', "shifts must not include 'standard'"),
+        ('shifts = ["rotate:90"]', "write 'rotate90' instead of"),
+        ("percents = [0, 50, 50]", "percents must be .* different numbers between 0 and 100"),
+        *(
+            (f"percents = [{share}]", r"percents\[0\] must be a number between 0 and 100")
+            for share in (150, -5, "nan")
+        ),
+        ("percents = []", "percents must be"),
+        ("repeats = 0", "repeats must be a whole number between 1 and 1000; got 0"),
+        ("seed = 1.5", "seed must be a whole number of 0 or more; got 1.5"),
+        ('paper = "x"', "paper must be .*; got 'x'"),
+        ('paper = { rotate90 = "rotate91" }', "published shift .* Did you mean 'rotate90'"),
+        ('paper = { rotate9 = "rotate90" }', "shift in paper 'rotate9'"),
+        ("repeats = 1001", "repeats must be"),
+        ("repeats = true", "repeats must be .*; got true"),
+        ("same_images = 1", "same_images must be true or false; got 1"),
+        ("version = 1979-05-27", "version must be a string"),
+        ("percnts = [0]", "'percnts'. Did you mean 'percents'"),
+    ],
+)
+def test_a_wrong_key_gets_a_sentence(tmp_path: Path, line: str, sentence: str) -> None:
+    key = line.partition(" ")[0]
+    kept = [old for old in CONTEST.splitlines() if not old.startswith(f"{key} ")]
+    (tmp_path / "board.toml").write_text("\n".join([*kept, line]))
+    with pytest.raises(UserError, match=rf"board\.toml, contest 1.*{sentence}"):
+        read_contests(tmp_path / "board.toml")
+
+
+def test_a_missing_key_gets_a_sentence(tmp_path: Path) -> None:
+    (tmp_path / "board.toml").write_text(CONTEST)
+    assert len(read_contests(tmp_path / "board.toml")) == 1
+    (tmp_path / "board.toml").write_text(CONTEST.replace("repeats = 2", ""))
+    with pytest.raises(UserError, match=r"board\.toml, contest 1: repeats is missing; it must be a whole"):
+        read_contests(tmp_path / "board.toml")
+
+
+def test_a_board_is_read_where_its_images_are_not(tmp_path: Path) -> None:
+    text = CONTEST.replace('"sklearn_digits"', f'"mnist:{tmp_path / "nowhere"}"')
+    (tmp_path / "board.toml").write_text(text)
+    assert read_contests(tmp_path / "board.toml")[0].source.endswith("nowhere")
+
+
+def test_what_is_missing_is_said_a_contest_and_network() -> None:
+    (grids,) = [one for one in read_contests() if one.name == "sudoku_4x4"]
+    cells = grids.cells_of("pretrained")
+    assert incomplete([(grids, "softmax", cell) for cell in cells], "pretrained") == []
+    (said,) = incomplete([(grids, "softmax", cell) for cell in cells[2:]], "pretrained")
+    assert said == ("sudoku_4x4 with softmax: 2 of 33 runs are missing: 0 % repeat 1, 0 % repeat 2.")
+    several = incomplete([(grids, name, cells[0]) for name in ("softmax", "edl_gen")], "pretrained")
+    assert len(several) == 2 and all("32 of 33" in one and "and 27 more" in one for one in several)
