@@ -87,7 +87,7 @@ def run(store: Store, chosen: Sequence[Grid], jobs: int) -> int:
         Bench(limits=None, workers=1),
         lambda record: print(record.job, record.message, file=sys.stderr),
         executor=Executor.processes(jobs),
-        heard=lambda record, done, total: print(f"[{done}/{total}] {record.status}: {record.job}"),
+        notify=lambda record, done, total: print(f"[{done}/{total}] {record.status}: {record.job}"),
     )
     return tally.failed + tally.failed_before
 

@@ -74,7 +74,7 @@ def submit(
     date: str | None = None,
     tuning_trials: int | None = None,
     board: str | Path | None = None,
-    heard: Callable[[str], None] | None = None,
+    notify: Callable[[str], None] | None = None,
 ) -> Submission:
     """Create a leaderboard submission from one learner's runs.
 
@@ -94,7 +94,7 @@ def submit(
         date: ISO 8601; today by default.
         tuning_trials: number of settings tried when tuning the learner; by default as recorded in the runs.
         board: the board's file; the built-in one by default.
-        heard: called before anything is written with a sentence for each incomplete contest and network; by
+        notify: called before anything is written with a sentence for each incomplete contest and network; by
             default these go to standard error. The board takes whole contests only.
 
     Raises:
@@ -121,7 +121,7 @@ def submit(
         url=url,
         date=date or today(),
         tuning_trials=tuning_trials,
-        heard=heard or _note,
+        notify=notify or _note,
     )
     with opened(place) as made:
         read_manifest(made)
@@ -138,7 +138,7 @@ def score_submission(
     limits: Limits = LIMITS,
     board: str | Path | None = None,
     accepted: str | Path | None = None,
-    heard: Callable[[str], None] | None = None,
+    notify: Callable[[str], None] | None = None,
 ) -> ScoreReport:
     """Check a submission and recompute every score, in a separate process.
 
@@ -148,7 +148,7 @@ def score_submission(
         board: the board's file; the built-in one by default.
         accepted: folder of accepted submissions, whose names are taken and whose predictions are compared;
             the built-in one for the built-in board.
-        heard: called with a sentence before each step that may take long.
+        notify: called with a sentence before each step that may take long.
 
     Returns:
         The scored runs, or the reasons why the submission is not accepted.
@@ -163,7 +163,7 @@ def score_submission(
 
     file = Path(board) if board else BOARD
     rounds = read_rounds(file)
-    report = score(Path(submission), read_contests(file), limits, heard, rounds=rounds)
+    report = score(Path(submission), read_contests(file), limits, notify, rounds=rounds)
     if report.accepted:
         report = with_name(report, Path(accepted) if accepted else None)
     if report.manifest is not None and report.runs:
@@ -194,7 +194,7 @@ def accept_submission(
     report: ScoreReport | None = None,
     limits: Limits = LIMITS,
     board: str | Path | None = None,
-    heard: Callable[[str], None] | None = None,
+    notify: Callable[[str], None] | None = None,
 ) -> Path:
     """Put a submission on a board: copy it, with its scores, into the folder of accepted submissions.
 
@@ -208,7 +208,7 @@ def accept_submission(
             scored first.
         limits: resource limits of the scoring.
         board: the board's file; the built-in one by default.
-        heard: called with a sentence before each step that may take long.
+        notify: called with a sentence before each step that may take long.
 
     Returns:
         The submission's new folder.
@@ -222,7 +222,7 @@ def accept_submission(
 
     sent, folder, file = Path(submission), Path(accepted), Path(board) if board else BOARD
     if report is None:
-        report = score_submission(sent, limits=limits, board=file, accepted=folder, heard=heard)
+        report = score_submission(sent, limits=limits, board=file, accepted=folder, notify=notify)
     if not report.accepted or report.manifest is None:
         raise UserError(f"The submission {sent} is not accepted: {' '.join(report.problems)}")
     if report.manifest.round in {round_.name for round_ in read_rounds(file) if not round_.is_revealed}:

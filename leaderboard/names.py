@@ -87,8 +87,8 @@ def _plain(letter: str) -> str:
     if letter.isascii():
         return letter
     named = unicodedata.name(letter, "")
-    found = re.fullmatch(r"LATIN (?:SMALL LETTER|LETTER SMALL CAPITAL) ([A-Z])(?: WITH .*)?", named)
-    return found[1].lower() if found else letter
+    result = re.fullmatch(r"LATIN (?:SMALL LETTER|LETTER SMALL CAPITAL) ([A-Z])(?: WITH .*)?", named)
+    return result[1].lower() if result else letter
 
 
 def _kind(character: str) -> str:

@@ -141,11 +141,7 @@ class Run(Open):
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Read the manifest and check it and the hashes of its files.
-
-    Raises:
-        Rejected: a field is missing or wrong, or a file has another hash.
-    """
+    """Read the manifest and check it and the hashes of its files."""
     try:
         manifest = checked(Manifest, parse_json((folder / MANIFEST).read_bytes()), f"{MANIFEST}: ")
     except ValueError as error:
@@ -163,11 +159,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def read_runs(folder: Path, limits: Limits = LIMITS) -> list[Run]:
-    """Read and check the runs.
-
-    Raises:
-        Rejected: a line that is not a run, a duplicate run, or too many runs.
-    """
+    """Read and check the runs."""
     runs: dict[str, Run] = {}
     left = limits.runs_bytes
     for number, line in enumerate(_lines(folder / RUNS, limits.line_bytes), start=1):

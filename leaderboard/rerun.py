@@ -74,7 +74,7 @@ def again(
     describe: Callable[[str], About],
     *,
     learner: str | None = None,
-    heard: Callable[[str], None] = lambda sentence: None,
+    notify: Callable[[str], None] = lambda sentence: None,
 ) -> Again:
     """Repeat some of an entry's runs that did not fail, each in the time that it says it had.
 
@@ -97,7 +97,7 @@ def again(
     comparisons = []
     for k, name in enumerate(chosen, 1):
         run, contest, cell = places[name]
-        heard(f"Run {k} of {len(chosen)}: {run.job}")
+        notify(f"Run {k} of {len(chosen)}: {run.job}")
         job = replace(run.job, learner=spec, learner_version=about.version)
         if limits is not None:
             seconds = [limit for limit in (limits.time, run.time_limit) if limit is not None]

@@ -53,7 +53,7 @@ def score(
     path: Path,
     contests: Sequence[Contest],
     limits: Limits = LIMITS,
-    heard: Callable[[str], None] | None = None,
+    notify: Callable[[str], None] | None = None,
     *,
     rounds: Sequence[Round] = (),
     by: By = "predictions",
@@ -76,7 +76,7 @@ def score(
             by,
             doing=_DOING,
             allowance=Allowance(limits.seconds, limits.memory),
-            on_event=heard,
+            on_event=notify,
             advice=_ADVICE,
         )
     except Ended as ended:

@@ -148,7 +148,7 @@ def write_submission(
     track: Track | None = None,
     tuning_trials: int | None = None,
     earlier: Path | None = None,
-    heard: Callable[[str], None] = lambda sentence: None,
+    notify: Callable[[str], None] = lambda sentence: None,
     **words: str,
 ) -> tuple[Manifest, dict[str, int], int]:
     """Create a submission from one learner's finished runs.
@@ -158,7 +158,7 @@ def write_submission(
         tuning_trials: number of settings tried when tuning the learner; by default as recorded in the runs.
         earlier: folder of an accepted submission of the same version of the learner, from which runs are
             taken that the results lack.
-        heard: called before anything is written with a sentence for each incomplete contest and network.
+        notify: called before anything is written with a sentence for each incomplete contest and network.
         words: of the manifest: name, licence, and maybe authors, description, url and date.
 
     Returns:
@@ -198,7 +198,7 @@ def write_submission(
     runs |= {(c.name, record.job.network or "", cell): (c, record) for record, c, cell in chosen}
     entered = ((contest, network, cell) for (_, network, cell), (contest, _) in runs.items())
     for sentence in incomplete(entered, records[0].job.track):
-        heard(sentence)
+        notify(sentence)
     job = records[0].job
     sealed_round = chosen[0][1].sealed_round
     if tuning_trials is None:

@@ -101,8 +101,8 @@ def compared(sizes: npt.NDArray[np.int16]) -> FewLabels:
     Args:
         sizes: int16 [n, pegs], the disk of each peg; `BLANK` for none, which counts as the largest.
     """
-    told = np.where(sizes == BLANK, len(_SIZES), sizes)
-    smaller = np.stack([told[:, p] < told[:, q] for p, q in _PAIRS], axis=1)
+    disks = np.where(sizes == BLANK, len(_SIZES), sizes)
+    smaller = np.stack([disks[:, p] < disks[:, q] for p, q in _PAIRS], axis=1)
     return FewLabels(sizes, smaller.astype(np.int64), (2,) * len(_PAIRS))
 
 

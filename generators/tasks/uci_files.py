@@ -212,11 +212,11 @@ def read_rows(path: Path) -> Raw:
     The first row may be a header; `Raw.attributes` is empty, because only its values tell.
     """
     lines = list(_lines(path))
-    told = _SEPARATOR.fullmatch(lines[0][1]) if lines else None
-    lines = lines[1:] if told else lines
+    match = _SEPARATOR.fullmatch(lines[0][1]) if lines else None
+    lines = lines[1:] if match else lines
     if len(lines) < 2:
         raise UserError(f"{path} must have a header and rows.")
-    separator = told[1] if told else _separator([line for _, line in lines[:20]])
+    separator = match[1] if match else _separator([line for _, line in lines[:20]])
     rows = [(number, _csv_cells(line, separator, path, number), line) for number, line in lines]
     first, second = rows[0][1], rows[1][1]
     if len(first) == len(second) - 1 and second[-1]:  # R does not name the names of rows

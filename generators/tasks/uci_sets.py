@@ -200,15 +200,17 @@ def _of_openml(name: str, home: Path) -> tuple[Raw, UciSet, Path]:
     one, root = SETS[name], home.expanduser() / "openml" / "openml.org"
     api = root / "api" / "v1" / "json" / "data"
     described = [_json(path, "data_set_description") for path in api.glob("*.gz")]
-    versions = {int(told["version"]): told for told in described if str(told["name"]).lower() in one.files}
+    versions = {
+        int(version["version"]): version for version in described if str(version["name"]).lower() in one.files
+    }
     if not versions:
         raise UserError(
             f"uci: the cache of fetch_openml in {home} lacks the set '{name}'; load it once with "
             f"sklearn.datasets.fetch_openml('{one.files[-1]}', data_home='{home}')."
         )
-    told = versions[min(versions)]
-    columns = _json(api / "features" / f"{told['id']}.gz", "data_features")["feature"]
-    path = root / (urlparse(str(told["url"])).path.lstrip("/") + ".gz")
+    version = versions[min(versions)]
+    columns = _json(api / "features" / f"{version['id']}.gz", "data_features")["feature"]
+    path = root / (urlparse(str(version["url"])).path.lstrip("/") + ".gz")
     raw = read_arff(path)
     aside = {c["name"] for c in columns if "true" in (c.get("is_ignore"), c.get("is_row_identifier"))}
     target: str = next((c["name"] for c in columns if c.get("is_target") == "true"), "")
@@ -253,10 +255,10 @@ def _checked(raw: Raw, one: UciSet, path: Path) -> Table:
     columns = list(zip(*complete, strict=True))[:-1]
     numeric = raw.numeric or [_numbers(column) for column in columns]
     every = list(zip(*raw.rows, strict=True))[:-1]
-    told = [k for k, column in enumerate(columns) if len(set(column)) > 1]
-    words = [k for k in told if not numeric[k] and len(set(columns[k])) > len(complete) / 2]
-    numbering = [k for k in told if k not in words and _numbers_rows(raw.attributes[k], every[k])]
-    kept = [k for k in told if k not in numbering and k not in words]
+    varying = [k for k, column in enumerate(columns) if len(set(column)) > 1]
+    words = [k for k in varying if not numeric[k] and len(set(columns[k])) > len(complete) / 2]
+    numbering = [k for k in varying if k not in words and _numbers_rows(raw.attributes[k], every[k])]
+    kept = [k for k in varying if k not in numbering and k not in words]
     for k in kept:
         if numeric[k] and not _numbers(columns[k]):
             raise UserError(f"{path}: the column {quoted(raw.attributes[k])} must hold numbers.")

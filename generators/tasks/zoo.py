@@ -78,15 +78,15 @@ def read_animals(path: Path) -> tuple[Animal, ...]:
     rows = list(zip((k for k, _ in numbered), csv.reader(line for _, line in numbered), strict=True))
     if not rows or tuple(rows[0][1]) != _HEADER:
         raise UserError(f"{path}: the header must be {','.join(_HEADER)}.")
-    found: dict[str, Animal] = {}
+    result: dict[str, Animal] = {}
     for k, row in rows[1:]:
         animal = _animal(row, f"{path}, line {k}")
-        if animal.name in found:
+        if animal.name in result:
             raise UserError(f"{path}, line {k}: each animal must occur once; got '{animal.name}' again.")
-        found[animal.name] = animal
-    if len(found) != ANIMALS:
-        raise UserError(f"{path} must have {ANIMALS} animals; got {len(found)}.")
-    return tuple(found.values())
+        result[animal.name] = animal
+    if len(result) != ANIMALS:
+        raise UserError(f"{path} must have {ANIMALS} animals; got {len(result)}.")
+    return tuple(result.values())
 
 
 def _animal(row: list[str], where: str) -> Animal:

@@ -24,7 +24,7 @@ from .package import ROUND_FILE, folder_digests, identity_here, made_again
 from .receipt import differences, read_receipt
 
 _TOLERANCE = 1e-9
-_Heard = Callable[[str], None]
+_Notify = Callable[[str], None]
 
 
 def reveal(round_: Round, seed: DataSeed, board: Path, date: str, submissions: Path | None = None) -> Round:
@@ -75,7 +75,7 @@ def _publish(entry: Taken, submissions: Path) -> None:
 
 
 def score_entries(
-    round_: Round, submissions: Path, limits: Limits, heard: _Heard | None = None
+    round_: Round, submissions: Path, limits: Limits, notify: _Notify | None = None
 ) -> Iterator[tuple[Taken, ScoreReport]]:
     """Score the entries of a revealed round that have no scores yet, and write these beside them.
 
@@ -91,7 +91,7 @@ def score_entries(
                 raise UserError(
                     f"Its files are neither in {folder} nor in {withheld(submissions)}; ask the entrant."
                 )
-            report = _scored(entry, round_, folder, limits, heard)
+            report = _scored(entry, round_, folder, limits, notify)
         except UserError as error:
             report = ScoreReport(entry.name, (str(error),))
         if report.accepted:
@@ -99,9 +99,9 @@ def score_entries(
         yield entry, report
 
 
-def _scored(entry: Taken, round_: Round, folder: Path, limits: Limits, heard: _Heard | None) -> ScoreReport:
+def _scored(entry: Taken, round_: Round, folder: Path, limits: Limits, notify: _Notify | None) -> ScoreReport:
     """The report on what lies in an entry's folder, which must be that entry and no other one."""
-    report = score(folder, (), limits, heard, rounds=(round_,))
+    report = score(folder, (), limits, notify, rounds=(round_,))
     held = None if report.manifest is None else round_.entry(report.manifest)
     if held not in (None, entry):
         raise UserError(f"{folder} contains another entry, '{held.name}'.")
@@ -129,7 +129,7 @@ class Finding:
 
 
 def verify(
-    round_: Round, submissions: Path, limits: Limits, heard: _Heard | None = None
+    round_: Round, submissions: Path, limits: Limits, notify: _Notify | None = None
 ) -> Iterator[Finding]:
     """Check a revealed round with public files only: its own file and the accepted submissions."""
     if not round_.is_revealed:
@@ -149,7 +149,7 @@ def verify(
         )
         return
     for entry in round_.entries:
-        yield _entry_again(entry, round_, submissions, limits, heard)
+        yield _entry_again(entry, round_, submissions, limits, notify)
     taken = {entry.folder for entry in round_.entries}
     for path in sorted(submissions.glob(f"*/{SCORES}")):
         if path.parent.name not in taken and _round_of(path.parent) == round_.name:
@@ -207,7 +207,7 @@ def _sorted(places: Iterator[Place] | tuple[Place, ...]) -> list[Place]:
 
 
 def _entry_again(
-    entry: Taken, round_: Round, submissions: Path, limits: Limits, heard: _Heard | None
+    entry: Taken, round_: Round, submissions: Path, limits: Limits, notify: _Notify | None
 ) -> Finding:
     """Whether an entry is the one that was taken, and its scores follow from it."""
     what = f"{entry.name}: accepted before the reveal, scored again"
@@ -215,7 +215,7 @@ def _entry_again(
     if not folder.is_dir():
         return Finding(what, f"{submissions} does not contain its folder {entry.folder}", checked=False)
     try:
-        report = _scored(entry, round_, folder, limits, heard)
+        report = _scored(entry, round_, folder, limits, notify)
     except UserError as error:
         return Finding(what, str(error).rstrip("."))
     if not report.accepted:

@@ -66,7 +66,7 @@ def seal(
     network: str,
     date: str,
     device: str = "auto",
-    heard: Callable[[str], None] = lambda sentence: None,
+    notify: Callable[[str], None] = lambda sentence: None,
 ) -> Round:
     """Seal a round."""
     _check(name, contests, files)
@@ -81,7 +81,7 @@ def seal(
             bench = Bench(device, workers=os.cpu_count() or 1)
             grids = []
             for contest in contests:
-                heard(f"Making what entrants of {contest.name} get: {len(contest.cells)} folders.")
+                notify(f"Making what entrants of {contest.name} get: {len(contest.cells)} folders.")
                 folder = made / contest.name
                 grids.append(write_contest(contest, folder, name, seed, bench, network))
             round_ = empty_round(name, seed.commitment, date, grids)

@@ -334,8 +334,8 @@ def _published(
         if entry.network == "softmax"
     }
     styles.setdefault("ffnsl", (learner_slots(["ffnsl"])["ffnsl"], "ffnsl"))
-    found = []
+    result = []
     for learner, (style, title) in styles.items():
         mine = rows[rows["learner"] == learner]
-        found.append(Series(f"{title} in the paper", points_of(mine), style, published=True))
-    return sorted(found, key=lambda series: series.style)
+        result.append(Series(f"{title} in the paper", points_of(mine), style, published=True))
+    return sorted(result, key=lambda series: series.style)

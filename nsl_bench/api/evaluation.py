@@ -89,13 +89,13 @@ class Evaluation:
     def run(
         self,
         on_failure: Callable[[Record], None] = lambda record: None,
-        heard: Callable[[Record, int, int], None] = lambda record, done, total: None,
+        notify: Callable[[Record, int, int], None] = lambda record, done, total: None,
         preparing: Callable[[str], None] = lambda sentence: None,
     ) -> Tally:
         """Do the missing runs. Each result is saved as soon as its run finishes.
 
         Args:
-            heard: called with every record, the number of runs done, and the number of runs to do.
+            notify: called with every record, the number of runs done, and the number of runs to do.
             preparing: called with a sentence before an environment of a learner is made.
         """
         from nsl_bench.run.bench import Bench
@@ -111,12 +111,12 @@ class Evaluation:
         if dask is None:
             prepared((job.learner for job in self.todo), preparing)
         executor = dask or Executor.processes(parallel)
-        more: dict[str, Any] = {"rerun": options.rerun, "heard": heard}
-        told = sweep(apart, self.store, bench, on_failure, executor=executor, **more)
+        more: dict[str, Any] = {"rerun": options.rerun, "notify": notify}
+        tally = sweep(apart, self.store, bench, on_failure, executor=executor, **more)
         if inside:
             here = Bench(options.device, workers=cores, interventions=options.interventions, own=self.own)
-            told += sweep(inside, self.store, here, on_failure, **more)
-        return told
+            tally += sweep(inside, self.store, here, on_failure, **more)
+        return tally
 
 
 _NOT_BY_NAME = ("benchmark", "learners", "track")

@@ -142,18 +142,18 @@ class Explanation:
         return lines
 
     def _rules(self) -> list[str]:
-        told = self.rules
-        if told is None:
+        evaluated = self.rules
+        if evaluated is None:
             return ["The run learned no ASP rules; give a file of rules with --hypothesis."]
         return [
-            f"Evaluation of {told.whose} (computed now)",
+            f"Evaluation of {evaluated.whose} (computed now)",
             "Rules that fire on the most likely concepts:",
-            *(f"  {instance}" for instance in told.fired or ("none",)),
-            f"Derived label: {told.derived}",
-            f"Label probabilities over all possible concepts ({told.quality}):",
-            *(f"  {name}: {p:.4f}{self._mark(name)}" for name, p in told.probabilities.items()),
-            f"  no label: {told.undecided:.4f}",
-            f"  several labels: {told.ambiguous:.4f}",
+            *(f"  {instance}" for instance in evaluated.fired or ("none",)),
+            f"Derived label: {evaluated.derived}",
+            f"Label probabilities over all possible concepts ({evaluated.quality}):",
+            *(f"  {name}: {p:.4f}{self._mark(name)}" for name, p in evaluated.probabilities.items()),
+            f"  no label: {evaluated.undecided:.4f}",
+            f"  several labels: {evaluated.ambiguous:.4f}",
         ]
 
     def _mark(self, name: str) -> str:
@@ -342,7 +342,7 @@ def _seen(found: _Example) -> tuple[Seen, ...]:
 
     from nsl_bench.core.types import BLANK
 
-    names, told = found.task.concept_space.concepts, []
+    names, guesses_of_slots = found.task.concept_space.concepts, []
     for row, slot in np.argwhere(found.split.concepts[: found.row + 1] != BLANK).tolist():
         concept = int(found.split.concepts[row, slot])
         vector = found.seen.probabilities[row, slot]
@@ -350,8 +350,8 @@ def _seen(found: _Example) -> tuple[Seen, ...]:
         guesses = tuple((names[k], float(vector[k])) for k in best)
         name = found.task.slots[slot]
         name = f"step {row + 1}, {name}" if found.task.sequential else name
-        told.append(Seen(name, names[concept], guesses, int(vector.argmax()) == concept))
-    return tuple(told)
+        guesses_of_slots.append(Seen(name, names[concept], guesses, int(vector.argmax()) == concept))
+    return tuple(guesses_of_slots)
 
 
 def _stored(found: _Example, record: Record, results: Path) -> tuple[StoredAnswer, ...] | str:

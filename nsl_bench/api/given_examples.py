@@ -288,8 +288,8 @@ def from_folder(
     probabilities = np.zeros((len(order), len(benchmark.slots), len(benchmark.concept_space)))
     rows, slots = zip(*where, strict=True)
     probabilities[list(rows), list(slots)] = network().predict_proba(np.stack(images))
-    told = [metadata_of(benchmark, _at_step(benchmark, given, step)) for _, step in order]
-    return _arranged(benchmark, order, probabilities, [benchmark.metadata_facts(each) for each in told])
+    metadata = [metadata_of(benchmark, _at_step(benchmark, given, step)) for _, step in order]
+    return _arranged(benchmark, order, probabilities, [benchmark.metadata_facts(each) for each in metadata])
 
 
 def _sequences(benchmark: Benchmark, folder: Path) -> dict[Row, dict[str, Path]]:

@@ -43,7 +43,7 @@ def run_main_job(
     *,
     repeats: int = 3,
     on_failure: Callable[[Record], None] = lambda record: None,
-    heard: Callable[[str], None] = lambda line: None,
+    notify: Callable[[str], None] = lambda line: None,
 ) -> MainJob:
     """Run the main job's grid and draw its curves; only what `out` lacks is run."""
     if repeats < 1:
@@ -52,7 +52,7 @@ def run_main_job(
 
     def progress(record: Record, done: int, total: int) -> None:
         if done % _EVERY == 0 or done == total:
-            heard(f"{done} of {total} runs; {time.perf_counter() - clock:.0f} s")
+            notify(f"{done} of {total} runs; {time.perf_counter() - clock:.0f} s")
 
     grids = [
         Grid(
@@ -65,7 +65,7 @@ def run_main_job(
         for task, shift, learners in GRIDS
     ]
     tally = Evaluation(grids, Path(out), Options(limits=None)).run(on_failure, progress)
-    heard(f"{tally}; {time.perf_counter() - clock:.0f} s")
+    notify(f"{tally}; {time.perf_counter() - clock:.0f} s")
     results = Results(out)
     pictures = tuple(results.curves(Path(out) / "curves"))
     return MainJob(results, pictures, tally.failed + tally.failed_before, time.perf_counter() - clock)

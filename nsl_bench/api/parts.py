@@ -213,7 +213,7 @@ def _meanings(doc: str) -> dict[str, str]:
             entries[-1].append(line)
     result = {}
     for entry in entries:
-        told = _ENTRY.fullmatch(" ".join(" ".join(entry).split()))
-        if told:
-            result.update(dict.fromkeys((name.strip(" *") for name in told[1].split(",")), told[2]))
+        match = _ENTRY.fullmatch(" ".join(" ".join(entry).split()))
+        if match:
+            result.update(dict.fromkeys((name.strip(" *") for name in match[1].split(",")), match[2]))
     return result

@@ -105,7 +105,7 @@ def score_submission(
     from nsl_bench.sandbox.limits import memory_size
 
     limits = Limits(solver_seconds=solver_seconds, seconds=time_limit, memory=memory_size(memory_limit))
-    report = score(submission, limits=limits, board=board, accepted=accept, heard=Progress())
+    report = score(submission, limits=limits, board=board, accepted=accept, notify=Progress())
     text = comment(report)
     click.echo(text, nl=False)
     if comment_file is not None:
@@ -196,7 +196,7 @@ def rescore(
     contests, rounds = read_contests(board), read_rounds(board)
     refused = 0
     for folder in scored_folders(submissions, names):
-        report = score(folder, contests, heard=Progress(), rounds=rounds)
+        report = score(folder, contests, notify=Progress(), rounds=rounds)
         if report.accepted:
             write_scores(report, folder / SCORES)
             click.echo(f"{folder.name}: {len(report.runs)} runs scored.")

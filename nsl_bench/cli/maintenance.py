@@ -99,8 +99,8 @@ def _torch() -> list[str]:
     import torch
 
     built = torch.__config__.show()
-    told = {"MKL": r"Math Kernel Library Version ([\d.]+)", "oneDNN": r"MKL-DNN v([\d.]+)"}
-    result = {name: re.search(pattern, built) for name, pattern in told.items()}
+    patterns = {"MKL": r"Math Kernel Library Version ([\d.]+)", "oneDNN": r"MKL-DNN v([\d.]+)"}
+    result = {name: re.search(pattern, built) for name, pattern in patterns.items()}
     named = ", ".join(f"{name} {match[1]}" for name, match in result.items() if match) or "no MKL, no oneDNN"
     return [
         f"torch: {torch.backends.cpu.get_cpu_capability()} kernels, {named}",
@@ -160,8 +160,8 @@ def listing(kind: str | None = None, name: str | None = None) -> None:
         for part in parts:
             click.echo(f"  {part.name:<{width}}{_wrapped(part.summary, width + 2).lstrip()}")
             if kind is not None and part.options:
-                told = f"Options: {', '.join(map(str, part.options))}"
-                click.echo(_wrapped(told, width + 2))
+                options_line = f"Options: {', '.join(map(str, part.options))}"
+                click.echo(_wrapped(options_line, width + 2))
         click.echo()
 
 
@@ -181,12 +181,12 @@ def _show(part: PartInfo) -> None:
         click.echo(f"Options, given as {part.name}:{given}")
     width = max(len(str(option)) for option in part.options) + 4
     for option in part.options:
-        told = [option.meaning[:1].upper() + option.meaning[1:]] if option.meaning else []
+        sentences = [option.meaning[:1].upper() + option.meaning[1:]] if option.meaning else []
         if option.default is None:
-            told.append("Must be given.")
+            sentences.append("Must be given.")
         if option.choices:
-            told.append(f"One of: {', '.join(option.choices)}.")
-        lines = _wrapped(" ".join(told), width).strip()
+            sentences.append(f"One of: {', '.join(option.choices)}.")
+        lines = _wrapped(" ".join(sentences), width).strip()
         click.echo(f"  {option!s:<{width - 2}}{lines}".rstrip())
 
 

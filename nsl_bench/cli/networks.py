@@ -45,19 +45,19 @@ def train(
     from nsl_bench.core.errors import Interrupted
 
     try:
-        told = train_network(network, benchmark, held_out=held_out, **options)
+        trained = train_network(network, benchmark, held_out=held_out, **options)
     except KeyboardInterrupt:
         raise Interrupted(
             "Interrupted; the state after the last full epoch is kept in "
             f"{cache.folder('training')}; run the same command again to resume."
         ) from None
-    if held_out and not told.accuracies:
-        source = told.network.details["source"]["name"]
+    if held_out and not trained.accuracies:
+        source = trained.network.details["source"]["name"]
         click.echo(f"The image source {source} has no held-out images (pool B) to measure accuracy on.")
-    width = max(map(len, told.accuracies), default=0)
-    for name, value in told.accuracies.items():
+    width = max(map(len, trained.accuracies), default=0)
+    for name, value in trained.accuracies.items():
         click.echo(f"{name:<{width}}  {value:.4f}")
-    click.echo(f"{told.file}  {told.file.stat().st_size / 1e6:.2f} MB")
+    click.echo(f"{trained.file}  {trained.file.stat().st_size / 1e6:.2f} MB")
 
 
 @declared(

@@ -82,7 +82,7 @@ def seal(
         network=network,
         date=today(),
         device=device,
-        heard=Progress(),
+        notify=Progress(),
     )
     runs = sum(len(contest.cells) for contest in contests)
     click.echo(f"The round {name} is sealed: {len(contests)} contests, {runs} runs.")
@@ -212,7 +212,7 @@ def _take(round_: Round, store: Any, accept: Path, board: Path, words: dict[str,
     with tempfile.TemporaryDirectory(prefix="nsl-bench-") as beside:
         out = Path(beside, "submission")
         write_submission(store, out, round_.board_contests("code"), **words)
-        report = score(out, (), heard=Progress(), rounds=(round_,), by="code")
+        report = score(out, (), notify=Progress(), rounds=(round_,), by="code")
         if report.accepted:
             report = with_name(report, accept)
         click.echo(comment(report), nl=False)
@@ -351,7 +351,7 @@ def rerun(
         Bench(device, limits=limits),
         partial(about, limits=limits),
         learner=learner,
-        heard=Progress(),
+        notify=Progress(),
     )
     write_again(result, submission)
     click.echo(f"{'Verified' if result.same else 'Not verified'}: {result.told()}.")

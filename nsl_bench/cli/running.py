@@ -339,7 +339,7 @@ def bench(
         out,
         repeats=repeats,
         on_failure=lambda record: click.echo(f"{record.job} {record.message}", err=True),
-        heard=lambda line: click.echo(line, err=True),
+        notify=lambda line: click.echo(line, err=True),
     )
     click.echo(done.results.table())
     for path in done.pictures:

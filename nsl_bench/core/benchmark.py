@@ -243,11 +243,13 @@ class Benchmark(HasOptions, ABC):
 
         By default a symbol is the concept of a slot.
         """
-        told = [
+        facts_of_slots = [
             [self.facts(slot, concept) for concept in self.concept_space.concepts]
             for slot in range(len(self.slots))
         ]
-        return tuple(tuple(", ".join(self._at(fact) for fact in facts) for facts in slot) for slot in told)
+        return tuple(
+            tuple(", ".join(self._at(fact) for fact in facts) for facts in slot) for slot in facts_of_slots
+        )
 
     def memory(self) -> tuple[str, ...]:
         """ASP literals of step ``T`` for each value that a sequence may be told to remember at first.

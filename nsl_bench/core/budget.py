@@ -140,7 +140,7 @@ def abandonable(
     budget: Budget,
     grace: float,
     work: Callable[[Callable[[Event], None]], Result],
-    heard: Callable[[Event], None],
+    notify: Callable[[Event], None],
 ) -> Result:
     """Call a function in a thread of its own, and leave it behind if it does not end in time.
 
@@ -151,31 +151,31 @@ def abandonable(
         budget: what `work` heeds.
         grace: seconds that `work` may take after the budget is used up.
         work: is handed a function that reports an event.
-        heard: is called with each event, in the thread of the caller.
+        notify: is called with each event, in the thread of the caller.
 
     Returns:
         What `work` returns.
     """
     import queue
 
-    told: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
+    events: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
 
     def run() -> None:
         try:
-            told.put(("result", work(lambda event: told.put(("event", event)))))
+            events.put(("result", work(lambda event: events.put(("event", event)))))
         except BaseException as error:  # handed to the caller's thread
-            told.put(("error", error))
+            events.put(("error", error))
 
     late = budget.with_grace(grace)
     threading.Thread(target=run).start()
     try:
         while True:
             try:
-                kind, value = told.get(timeout=_POLL)
+                kind, value = events.get(timeout=_POLL)
             except queue.Empty:
                 kind, value = "", None
             if kind == "event":
-                heard(value)
+                notify(value)
             if kind in ("", "event"):
                 if late.expired():
                     raise Abandoned
@@ -186,7 +186,7 @@ def abandonable(
                 return result
     except Abandoned:
         raise
-    except BaseException:  # of `heard`, or Ctrl-C: nobody waits for the work any more
+    except BaseException:  # of `notify`, or Ctrl-C: nobody waits for the work any more
         budget.interrupted = True
         raise
 

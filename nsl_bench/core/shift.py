@@ -120,11 +120,7 @@ def named_shifts(benchmark: Benchmark, source: ImageSource) -> Mapping[str, str]
 
 
 def resolve(text: str, benchmark: Benchmark, source: ImageSource) -> Shift | None:
-    """The shift named by a short name, a spec, or several of these joined by ``+``; None for ``"standard"``.
-
-    Raises:
-        UserError: an unknown shift, or one that cannot be applied to the source.
-    """
+    """The shift named by a short name, a spec, or several joined by ``+``; None for ``"standard"``."""
     if text == STANDARD:
         return None
     short = named_shifts(benchmark, source)

@@ -85,9 +85,6 @@ class ImageSource(HasOptions, ABC):
 
         Args:
             progress: whether to show a bar on standard error, if that is a terminal.
-
-        Raises:
-            UserError: an image is missing or damaged.
         """
 
     def grey_share(self) -> float:
@@ -99,9 +96,6 @@ class ImageSource(HasOptions, ABC):
 
         Height and width are those of `shape`. Only networks that learn to segment ask for maps, and only for
         their train images; when they predict they see only images, unshifted or shifted.
-
-        Raises:
-            UserError: the source has no maps.
         """
         raise UserError(f"The image source {self.name} has no segmentation maps.")
 

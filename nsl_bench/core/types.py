@@ -237,9 +237,6 @@ class Split:
         """The same examples with `percent` % of them shifted (rounded; `floor` as the paper does).
 
         Of sequences, `percent` % are shifted, each with all its steps.
-
-        Raises:
-            ValueError: `percent` is outside 0..100.
         """
         if not 0 <= percent <= 100:
             raise ValueError(f"percent must be between 0 and 100; got {percent:g}")
@@ -266,11 +263,7 @@ class Split:
         return self.take(whole.rows_of(self.steps, which))
 
     def take(self, rows: npt.NDArray[np.integer[Any]]) -> Split:
-        """The split of these rows, with consecutive ranks; shifted examples stay shifted.
-
-        Raises:
-            ValueError: the rows cut a sequence.
-        """
+        """The split of these rows, with consecutive ranks; shifted examples stay shifted."""
         order = np.argsort(np.argsort(self.ranks[rows], kind="stable"), kind="stable")
         sequences, steps = whole.take_whole(self.sequences, self.steps, rows)
         return replace(

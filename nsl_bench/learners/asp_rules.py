@@ -149,13 +149,13 @@ def tree_leaves(
         columns: for each node its literal.
         values: [nodes, ...], what each node would answer.
     """
-    told = np.asarray(values, np.float64)
+    array = np.asarray(values, np.float64)
     result: list[tuple[dict[int, bool], npt.NDArray[np.float64]]] = []
     open_: list[tuple[int, dict[int, bool]]] = [(0, {})]
     while open_:
         node, path = open_.pop()
         if left[node] < 0:
-            result.append((path, np.atleast_1d(told[node])))
+            result.append((path, np.atleast_1d(array[node])))
             continue
         for child, holds in ((right[node], True), (left[node], False)):
             if path.get(columns[node], holds) == holds:

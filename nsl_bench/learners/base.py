@@ -121,29 +121,29 @@ def takes_validation(learner: Any) -> bool:
 
 def tuning_of(learner: Any) -> dict[str, Any]:
     """A fitted learner's report on its tuning, as plain values; empty if it was not tuned."""
-    told = getattr(learner, "tuning_", None)
-    if not isinstance(told, Mapping):
+    tuning = getattr(learner, "tuning_", None)
+    if not isinstance(tuning, Mapping):
         return {}
-    result = _told(told, f"{_name(learner)}.tuning_")
-    tried = told.get("tried")
+    result = _tuning(tuning, f"{_name(learner)}.tuning_")
+    tried = tuning.get("tried")
     if isinstance(tried, list | tuple):
         trials = [trial for trial in tried[:_MOST_TRIALS] if isinstance(trial, Mapping)]
-        result["tried"] = [_told(trial, f"{_name(learner)}.tuning_: tried") for trial in trials]
+        result["tried"] = [_tuning(trial, f"{_name(learner)}.tuning_: tried") for trial in trials]
     return result
 
 
-def _told(told: Mapping[str, Any], where: str) -> dict[str, Any]:
+def _tuning(tuning: Mapping[str, Any], where: str) -> dict[str, Any]:
     """What a tuned learner tells of its trials or of one of them, as plain values."""
     result: dict[str, Any] = {}
     for name in ("chosen", "options"):
-        if isinstance(told.get(name), Mapping):
-            result[name] = {str(key)[:100]: str(value)[:100] for key, value in told[name].items()}
-    if told.get("metric") is not None:
-        result["metric"] = str(told["metric"])[:100]
+        if isinstance(tuning.get(name), Mapping):
+            result[name] = {str(key)[:100]: str(value)[:100] for key, value in tuning[name].items()}
+    if tuning.get("metric") is not None:
+        result["metric"] = str(tuning["metric"])[:100]
     for name, kind, most in _TUNING:
-        if told.get(name) is not None:
-            _hold(told[name], kind, 0, most, f"{where}: {name}")
-            result[name] = (int if kind is numbers.Integral else float)(told[name])
+        if tuning.get(name) is not None:
+            _hold(tuning[name], kind, 0, most, f"{where}: {name}")
+            result[name] = (int if kind is numbers.Integral else float)(tuning[name])
     return result
 
 

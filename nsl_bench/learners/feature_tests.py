@@ -94,16 +94,16 @@ class FeatureTests:
         for name, values in self._domains.items():
             metadata[name][start : start + len(values)] = values
             places[name] = slice(start, start := start + len(values))
-        told = task.features(shown, metadata)
+        encoded = task.features(shown, metadata)
         sources: list[tuple[tuple[Body, ...], Any]] = []
         for slot in range(slots):
             facts = tuple(tuple(task.facts(slot, concept)) for concept in task.concept_space.concepts)
-            of_slot = told[1 + slot * concepts : 1 + (slot + 1) * concepts]
-            sources.append((((), *facts), np.vstack([told[:1], of_slot])))
+            of_slot = encoded[1 + slot * concepts : 1 + (slot + 1) * concepts]
+            sources.append((((), *facts), np.vstack([encoded[:1], of_slot])))
         for name, place in places.items():
-            sources.append((self._stated(name), told[place]))
+            sources.append((self._stated(name), encoded[place]))
         tried = self._tried()
-        return [self._column(column, sources, *tried) for column in range(told.shape[1])]
+        return [self._column(column, sources, *tried) for column in range(encoded.shape[1])]
 
     def _stated(self, name: str) -> tuple[Body, ...]:
         """The facts that state each value of a field of the metadata."""
@@ -132,13 +132,13 @@ class FeatureTests:
         features: npt.NDArray[np.float32],
     ) -> _Column | None:
         """The column, if it depends on one source at most."""
-        varying = [k for k, (_, told) in enumerate(sources) if np.ptp(told[:, column]) > 0]
+        varying = [k for k, (_, values) in enumerate(sources) if np.ptp(values[:, column]) > 0]
         if len(varying) > 1:
             return None
-        bodies, told = sources[varying[0] if varying else 0]
-        if not np.array_equal(told[numbers[varying[0] if varying else 0], column], features[:, column]):
+        bodies, values = sources[varying[0] if varying else 0]
+        if not np.array_equal(values[numbers[varying[0] if varying else 0], column], features[:, column]):
             return None
-        return _Column(bodies, tuple(map(float, told[:, column])))
+        return _Column(bodies, tuple(map(float, values[:, column])))
 
 
 def _rules(atom: str, bodies: Sequence[Body], holds: Sequence[bool]) -> Iterator[str]:

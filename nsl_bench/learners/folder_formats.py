@@ -96,8 +96,8 @@ def _flat(row: Mapping[str, Any], slots: Sequence[str], concepts: Sequence[str])
         elif name == "images":
             flat |= {f"image_{slot}": one for slot, one in zip(slots, value, strict=True)}
         elif name == "probabilities":
-            for slot, told in zip(slots, value, strict=True):
-                flat |= {f"p_{slot}_{concept}": p for concept, p in zip(concepts, told, strict=True)}
+            for slot, vector in zip(slots, value, strict=True):
+                flat |= {f"p_{slot}_{concept}": p for concept, p in zip(concepts, vector, strict=True)}
         elif name in ("facts", "problog_facts"):
             flat[name] = " ".join(f"{fact}." for fact in value)
         else:

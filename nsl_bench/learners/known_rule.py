@@ -144,8 +144,8 @@ class _Rule:
     def labels(self, concepts: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
         if len(concepts) > MOST_ROWS:
             parts = self._whole_sequences(rows)
-            told = [self.labels(concepts[part], rows[part]) for part in parts]
-            return np.concatenate(told)
+            answers = [self.labels(concepts[part], rows[part]) for part in parts]
+            return np.concatenate(answers)
         self._check(concepts, rows)
         from nsl_bench.logic.inference.crisp import crisp_labels
 
@@ -154,8 +154,8 @@ class _Rule:
         # An example comes again and again; its answer is computed once.
         distinct = list(dict.fromkeys(contexts))
         rule, background = (self._task.true_rule,), self._task.background
-        told = crisp_labels(rule, background, distinct, self._task.labels).tolist()
-        known = dict(zip(distinct, told, strict=True))
+        answers = crisp_labels(rule, background, distinct, self._task.labels).tolist()
+        known = dict(zip(distinct, answers, strict=True))
         return np.array([known[context] for context in contexts], np.int64)
 
     def _whole_sequences(self, rows: npt.NDArray[np.int64]) -> list[slice]:

@@ -133,15 +133,15 @@ def _ground_atoms(benchmark: Benchmark) -> tuple[list[Any], list[str]]:
     from nsl_bench.logic.asp.parsing import grounded
     from nsl_bench.logic.asp.program import parse
 
-    told = [
+    facts_of_slots = [
         fact
         for slot in range(len(benchmark.slots))
         for concept in benchmark.concept_space.concepts
         for fact in benchmark.facts(slot, concept)
     ]
     background = parse(benchmark.background, "the background knowledge")
-    stated = parse("".join(f"{fact}.\n" for fact in told), "the facts of a slot").derived
-    inputs = benchmark.inputs or "".join(f"{{ {fact} }}.\n" for fact in told)
+    stated = parse("".join(f"{fact}.\n" for fact in facts_of_slots), "the facts of a slot").derived
+    inputs = benchmark.inputs or "".join(f"{{ {fact} }}.\n" for fact in facts_of_slots)
     possible = parse(inputs, "the inputs")
     named = set(_WORD.findall(benchmark.bias)) | {name for name, _ in background.signatures}
     given = stated | {signature for signature in possible.derived if signature[0] in named}
@@ -178,9 +178,9 @@ def _pairs(benchmark: Benchmark, fixed: Sequence[Any]) -> Iterator[_Pair]:
             continue
         tables = [("", np.array([[v is not None and v == w for w in other.values] for v in one.values]))]
         both = {v for v in (*one.values, *other.values) if v is not None}
-        for name, told in relations.items():
-            if all(v in both and w in both for v, w in told):
-                tables.append((name, np.array([[(v, w) in told for w in other.values] for v in one.values])))
+        for name, pairs in relations.items():
+            if all(v in both and w in both for v, w in pairs):
+                tables.append((name, np.array([[(v, w) in pairs for w in other.values] for v in one.values])))
         for name, table in tables:
             mark = (one.slot, other.slot, table.tobytes())
             if mark not in done and table.any() and not table.all():
@@ -226,8 +226,8 @@ def _parts(benchmark: Benchmark, slot: int) -> Iterator[_Part]:
             column = by_predicate.setdefault((term.name, len(term.arguments)), [None] * len(concepts))
             column[k] = tuple(map(str, term.arguments))
     for (name, arity), column in by_predicate.items():
-        told = [arguments for arguments in column if arguments is not None]
-        key = tuple(told[0][i] if len({a[i] for a in told}) == 1 else None for i in range(arity))
+        present = [arguments for arguments in column if arguments is not None]
+        key = tuple(present[0][i] if len({a[i] for a in present}) == 1 else None for i in range(arity))
         if all(each is None for each in key):
             continue
         for place in (i for i, each in enumerate(key) if each is None):

@@ -56,8 +56,8 @@ class SemanticLoss(HasOptions):
 
         images, blank = pictures(train)
         self._size, self._concepts = images.shape[3:], len(train.concept_space)
-        told = train, images, truth_tables(train, blank)
-        held_out = told
+        training_data = train, images, truth_tables(train, blank)
+        held_out = training_data
         if validation is not None:
             more, blank = pictures(validation, self._size)
             held_out = validation, more, truth_tables(validation, blank)
@@ -66,9 +66,9 @@ class SemanticLoss(HasOptions):
             optimiser = torch.optim.Adam(self._net.parameters(), lr=self.learning_rate)
             passes = Passes(self._net, train, self.epochs, self.patience)
             for _ in passes:
-                for chosen in torch.split(torch.randperm(len(told[2].rows)), self.batch):
+                for chosen in torch.split(torch.randperm(len(training_data[2].rows)), self.batch):
                     optimiser.zero_grad()
-                    (self._loss(*told, chosen) / len(chosen)).backward()
+                    (self._loss(*training_data, chosen) / len(chosen)).backward()
                     optimiser.step()
                 with torch.inference_mode():
                     every = torch.split(torch.arange(len(held_out[2].rows)), _TOGETHER)

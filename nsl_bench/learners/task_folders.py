@@ -122,10 +122,10 @@ def _columns(view: View, images: bool) -> dict[str, Any]:
     with contextlib.suppress(TrackError):
         columns["label"] = [view.label_names[k] for k in view.labels.tolist()]
     columns |= {f"meta_{name}": np.asarray(column) for name, column in view.metadata.items()}
-    told = view.track in ("symbolic", "pretrained")
-    if told or (view.track == "concept_labels" and "label" in columns):
+    concepts_given = view.track in ("symbolic", "pretrained")
+    if concepts_given or (view.track == "concept_labels" and "label" in columns):
         columns["concepts"] = pa.array(view.concepts, pa.list_(pa.string()))
-        if told:
+        if concepts_given:
             columns["probabilities"] = _nested(view.probabilities)
         columns["facts"] = pa.array([list(facts) for facts in view.contexts], pa.list_(pa.string()))
     if view.track == "known_rules":
@@ -237,12 +237,12 @@ def read_predictions(path: Path, n: int, label_names: Sequence[str]) -> Answers:
     try:
         table = read(["example", *(["label"] if "label" in schema.names else []), *given])
         ids = table["example"].to_pylist()
-        told = table["label"].to_pylist() if "label" in table.column_names else None
+        labels_given = table["label"].to_pylist() if "label" in table.column_names else None
         numbers = [table[name].to_numpy().astype(np.float64) for name in given]
     except (OSError, ValueError, TypeError, MemoryError, pa.ArrowException) as error:
         raise InvalidOutput(f"{where} cannot be read: {_short(error)}.") from error
     order = _order(where, ids, n)
-    labels = None if told is None else _labels(where, told, label_names)[order]
+    labels = None if labels_given is None else _labels(where, labels_given, label_names)[order]
     if given:
         return Answers(_probabilities(where, np.stack(numbers, axis=1), ids)[order], labels)
     return Answers(None, labels)
@@ -293,14 +293,14 @@ def _order(where: str, ids: Sequence[Any], n: int) -> npt.NDArray[np.int64]:
     return np.array([row[name] for name in expected], np.int64)
 
 
-def _labels(where: str, told: Sequence[Any], names: Sequence[str]) -> npt.NDArray[np.int16]:
+def _labels(where: str, labels_given: Sequence[Any], names: Sequence[str]) -> npt.NDArray[np.int16]:
     number = {**_NO_LABEL, **{name: k for k, name in enumerate(names)}}
-    wrong = [label for label in told if label not in number]
+    wrong = [label for label in labels_given if label not in number]
     if wrong:
         raise InvalidOutput(
             f"{where}: {len(wrong)} labels are not in {', '.join(number)}; first: {str(wrong[0])[:50]!r}."
         )
-    return np.array([number[label] for label in told], np.int16)
+    return np.array([number[label] for label in labels_given], np.int16)
 
 
 def _probabilities(

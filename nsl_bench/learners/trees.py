@@ -104,9 +104,9 @@ def tree_as_asp(tree: Any, train: View, *, knowledge: bool = False) -> list[str]
     leaves = tree_leaves(left, right, [number.get(test, 0) for test in asked], nodes.value[:, 0, :])
     branches = [(path, int(tree.classes_[shares.argmax()])) for path, shares in leaves]
     default = int(tree.classes_[nodes.value[0, 0].argmax()])
-    told = [train.feature_test(column, threshold, knowledge=knowledge) for column, threshold in tests]
-    written = decision_list(branches, default, [(test.atom,) for test in told], train.label_space)
-    return [*written, *(rule for test in told for rule in test.rules)]
+    literals = [train.feature_test(column, threshold, knowledge=knowledge) for column, threshold in tests]
+    written = decision_list(branches, default, [(test.atom,) for test in literals], train.label_space)
+    return [*written, *(rule for test in literals for rule in test.rules)]
 
 
 def surrogate(

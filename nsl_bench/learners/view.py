@@ -506,9 +506,9 @@ class View:
         from nsl_bench.logic.guarded.child import Allowance
 
         self._knows("background knowledge")
-        told = self.metadata, self.steps, self.probabilities
+        inputs = self.metadata, self.steps, self.probabilities
         allowance = Allowance(self.time_limit, _MEMORY)
-        answer = answer_of(self._benchmark, tuple(map(str, rules)), *told, allowance=allowance)
+        answer = answer_of(self._benchmark, tuple(map(str, rules)), *inputs, allowance=allowance)
         return answer.probabilities
 
     @asked(once=True)

@@ -211,11 +211,7 @@ class Network(HasOptions, ABC):
         return digest.hexdigest()
 
     def save(self, path: Path) -> None:
-        """Write the trained network to a safetensors file.
-
-        Raises:
-            UserError: the file cannot be written.
-        """
+        """Write the trained network to a safetensors file."""
         from safetensors.numpy import save
 
         arrays = {name: np.ascontiguousarray(array) for name, array in self.parameters().items()}

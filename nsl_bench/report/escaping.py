@@ -57,11 +57,11 @@ def escaped(table: pd.DataFrame, format: Format) -> pd.DataFrame:
     def shown(value: Any) -> Any:
         return plain(value, format) if isinstance(value, str) else value
 
-    found = table.copy()
+    result = table.copy()
     for place in range(table.shape[1]):
         if table.dtypes.iloc[place].kind != "f":
-            found.isetitem(place, [shown(value) for value in table.iloc[:, place]])
-    return found.rename(columns=shown)
+            result.isetitem(place, [shown(value) for value in table.iloc[:, place]])
+    return result.rename(columns=shown)
 
 
 def csv_text(table: pd.DataFrame) -> str:

@@ -110,8 +110,8 @@ def _infer(
     if hypothesis is None or hypothesis.language != "asp" or predictions is None or not crisp:
         return _Inference(own)
     try:
-        told = split.metadata, split.steps, predictions.probabilities
-        answer = answer_of(benchmark, hypothesis.rules, *told, engine, allowance)
+        inputs = split.metadata, split.steps, predictions.probabilities
+        answer = answer_of(benchmark, hypothesis.rules, *inputs, engine, allowance)
     except UserError as error:
         # Rules that inference cannot read or ground (several answer sets, say) have their crisp answers.
         return _Inference(own, {"engine": "crisp", "reason": str(error)})

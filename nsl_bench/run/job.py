@@ -185,8 +185,8 @@ class Job(Written):
     def identity(self) -> dict[str, Any]:
         """All values that determine the run's result; paths of folders and the release do not."""
         without = _OUTSIDE if self.test_task else (*_OUTSIDE, *TEST_TASK)
-        told = {name: value for name, value in asdict(self).items() if name not in without}
-        return {**told, "source": source_identity(self.source)}
+        fields_kept = {name: value for name, value in asdict(self).items() if name not in without}
+        return {**fields_kept, "source": source_identity(self.source)}
 
     def key(self) -> str:
         """The run's key in a results folder, 20 hexadecimal digits."""
@@ -194,10 +194,12 @@ class Job(Written):
 
     def fit_key(self) -> str:
         """A name of what its learner learns: runs with the same one differ in their test set only."""
-        told = {name: value for name, value in self.identity().items() if not name.startswith("test_")}
+        identity_fields = {
+            name: value for name, value in self.identity().items() if not name.startswith("test_")
+        }
         if self.test_source_fingerprint not in ("", self.source_fingerprint):
-            told["concepts_of"] = self.test_task  # the learner has the concepts of both tasks
-        return cache.key(told)
+            identity_fields["concepts_of"] = self.test_task  # the learner has the concepts of both tasks
+        return cache.key(identity_fields)
 
     def learner_seed(self) -> int:
         """The learner's seed, derived from the public values of the job, different for each train split."""

@@ -58,12 +58,12 @@ def read_predictions(path: Path, key: str | None = None) -> pd.DataFrame:
     import pandas as pd
 
     columns: dict[str, Any] = {}
-    for name, told in _apart(_predictions, path, key):
-        if isinstance(told, dict):
-            words = np.array(told["words"], object)
-            columns[name] = words[told["places"]].tolist()
+    for name, column in _apart(_predictions, path, key):
+        if isinstance(column, dict):
+            words = np.array(column["words"], object)
+            columns[name] = words[column["places"]].tolist()
         else:
-            columns[name] = told
+            columns[name] = column
     return pd.DataFrame(columns)
 
 
@@ -154,7 +154,7 @@ def _merge(paths: Sequence[str], out: str) -> None:
 
 def _check_words(path: str, columns: Sequence[tuple[str, Any]]) -> None:
     """Each text is one of the labels that have a probability; without any they are short and printable."""
-    concepts = [word for name, told in columns if name == _CONCEPTS for word in told["words"]]
+    concepts = [word for name, column in columns if name == _CONCEPTS for word in column["words"]]
     if other := [word for word in concepts if not word.isprintable() or len(word) > _LONGEST_CONCEPTS]:
         raise UserError(
             f"The predictions {path}: concepts must be one line of indices of at most "
@@ -162,13 +162,15 @@ def _check_words(path: str, columns: Sequence[tuple[str, Any]]) -> None:
         )
     labels = [name.removeprefix("p_") for name, _ in columns if name.startswith("p_")]
     if not labels:
-        words = [word for name, told in columns if name in ("predicted", "label") for word in told["words"]]
+        words = [
+            word for name, column in columns if name in ("predicted", "label") for word in column["words"]
+        ]
         if other := [word for word in words if not word.isprintable() or len(word) > _LONGEST_LABEL]:
             raise UserError(f"The predictions {path}: {quoted(other[0])} is not a label.")
         return
     known = {"predicted": [*labels, "undecided", "ambiguous"], "label": labels}
-    for name, told in columns:
-        other = [word for word in told["words"] if word not in known[name]] if name in known else []
+    for name, column in columns:
+        other = [word for word in column["words"] if word not in known[name]] if name in known else []
         if other:
             raise UserError(
                 f"The predictions {path}: {name} must be one of {', '.join(known[name])}; "

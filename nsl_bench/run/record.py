@@ -162,14 +162,14 @@ def versions() -> dict[str, str]:
 @memoise
 def processor() -> dict[str, str]:
     """Model and instruction sets of the processor, as far as the system tells them."""
-    told: dict[str, str] = {}
+    fields: dict[str, str] = {}
     with contextlib.suppress(OSError):
         for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
             name, _, value = line.partition(":")
-            told.setdefault(name.strip(), value.strip())
-    flags = told.get("flags", told.get("Features", "")).split()
+            fields.setdefault(name.strip(), value.strip())
+    flags = fields.get("flags", fields.get("Features", "")).split()
     result = {
-        "processor": told.get("model name") or platform.processor(),
+        "processor": fields.get("model name") or platform.processor(),
         "instructions": " ".join(flag for flag in _INSTRUCTIONS if flag in flags),
     }
     return {name: value for name, value in result.items() if value}

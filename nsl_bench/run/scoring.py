@@ -176,8 +176,8 @@ def measure_learner(
         asked, concepts = _asked_more(learner, material, views, interventions, costs)
     with blaming("rules"), costs.of("prediction"):
         hypothesis = hypothesis_of(learner, material.benchmark)
-    told = learner.effort() if isinstance(learner, FolderLearner) else costs.numbers
-    result.numbers = {**told, **asked}
+    numbers = learner.effort() if isinstance(learner, FolderLearner) else costs.numbers
+    result.numbers = {**numbers, **asked}
     own = hypothesis  # whose probabilities and atoms are the learner's
     if hypothesis is not None and hypothesis.language == "tree":
         hypothesis = own = replace(hypothesis, atoms=tests_on(hypothesis.rules))
@@ -258,8 +258,8 @@ def _asked_more(
 
 def _is_ours(learner: Any) -> bool:
     """Whether a learner comes with nsl-bench, whose trees say themselves what they stand for."""
-    told = getattr(learner, "comes_with_us", None) if isinstance(learner, IsolatedLearner) else None
-    return type(learner).__module__.startswith("nsl_bench.learners.") if told is None else bool(told)
+    bundled = getattr(learner, "comes_with_us", None) if isinstance(learner, IsolatedLearner) else None
+    return type(learner).__module__.startswith("nsl_bench.learners.") if bundled is None else bool(bundled)
 
 
 def _counting(
@@ -299,12 +299,14 @@ def _count(
 
     benchmark, test = material.tested, material.test
     labels = test.split.labels.astype(np.int64)
-    told = analyse_errors(benchmark, test.split, test.predictions, hypothesis, answers, allowance=allowance)
+    analysis = analyse_errors(
+        benchmark, test.split, test.predictions, hypothesis, answers, allowance=allowance
+    )
     last = next(iter(answers))
     frames = []
     for name in reversed(answers):
         predicted, own = answers[name]
-        probabilities, causes = (told.probabilities, told.causes) if name == last else (own, None)
+        probabilities, causes = (analysis.probabilities, analysis.causes) if name == last else (own, None)
         frame = _frame(name, benchmark, test.split, predicted, probabilities, causes)
         if concepts is not None and name == "framework":
             frame["concepts"] = told_concepts(concepts)
@@ -324,9 +326,9 @@ def _count(
             images=(test.split.concepts != BLANK).sum(axis=1),
         )
         found.numbers.update(compute(METRICS, answered))
-    found.numbers.update(told.numbers)
+    found.numbers.update(analysis.numbers)
     found.predictions = pd.concat(frames, ignore_index=True)
-    found.inference = told.inference
+    found.inference = analysis.inference
     for part, data in (("train", material.train), ("test", test)):
         if material.resolved.job.track == "pretrained" and data.predictions is not None:
             right = (data.predictions.concepts == data.split.concepts)[data.split.concepts != BLANK]

@@ -341,8 +341,8 @@ def pairwise(
     def squares(rows: Floats) -> Floats:
         product = rows @ rows.T
         own = np.diag(product)
-        found: Floats = np.maximum(own[:, None] + own[None, :] - 2 * product, 0.0)
-        return found
+        result: Floats = np.maximum(own[:, None] + own[None, :] - 2 * product, 0.0)
+        return result
 
     of_splits = np.nanmean(table, axis=2)
     if k > 1:

@@ -154,7 +154,7 @@ def sweep(
     *,
     executor: Executor | None = None,
     rerun: Rerun = "missing",
-    heard: Callable[[Record, int, int], None] = lambda record, done, total: None,
+    notify: Callable[[Record, int, int], None] = lambda record, done, total: None,
 ) -> Tally:
     """Do the jobs that the store lacks, with a progress bar on a terminal and in a notebook.
 
@@ -162,7 +162,7 @@ def sweep(
         bench: does the jobs, or describes to other processes how to do them.
         executor: where to do them; None for this process, one after the other.
         rerun: which jobs that have a record to repeat.
-        heard: called with every record, the number of runs done, and the number of runs to do.
+        notify: called with every record, the number of runs done, and the number of runs to do.
 
     Raises:
         UserError: the data or the network of a job cannot be created, or workers are killed repeatedly. What
@@ -178,7 +178,7 @@ def sweep(
         kept = [statuses[key] for key in {job.key() for job in jobs} - missing.keys()]
         before = sum(status in _WELL for status in kept)
         with tqdm(total=len(missing), unit="run", disable=not visible, dynamic_ncols=True) as bar:
-            doing = _Doing(missing, store, turns, bar, on_failure, heard)
+            doing = _Doing(missing, store, turns, bar, on_failure, notify)
             doing.all(bench, executor)
     failed_before = len(kept) - before + doing.failed_elsewhere
     return Tally(doing.done, doing.failed, before, failed_before, doing.elsewhere)
@@ -194,16 +194,16 @@ class _Doing:
         turns: Turns,
         bar: Any,
         on_failure: Callable[[Record], None],
-        heard: Callable[[Record, int, int], None],
+        notify: Callable[[Record, int, int], None],
     ) -> None:
         self.missing, self._store, self._turns, self._bar = missing, store, turns, bar
-        self._on_failure, self._heard = on_failure, heard
+        self._on_failure, self._notify = on_failure, notify
         self._total = len(missing)
         self.done = self.failed = self.elsewhere = self.failed_elsewhere = 0
 
     def all(self, bench: Bench, executor: Executor) -> None:
         """Do them, those excepted that other sweeps do; return when all are done."""
-        deaths, told = 0, False
+        deaths, warned = 0, False
         while self.missing:
             before = len(self.missing)
             outcomes = _outcomes(list(self.missing.values()), bench, executor, self._turns.begin)
@@ -226,8 +226,8 @@ class _Doing:
                     ) from error
                 continue
             self._count_others()
-            if self.missing and not told:
-                told = True
+            if self.missing and not warned:
+                warned = True
                 waiting = f"{len(self.missing)} runs are in progress in another sweep; waiting for them."
                 print(f"{self._store.folder}: {waiting}", file=sys.stderr)
             while self.missing and not any(map(self._turns.is_free, self.missing.values())):
@@ -244,7 +244,7 @@ class _Doing:
         else:
             self.failed += 1
             self._on_failure(record)
-        self._heard(record, self._total - len(self.missing), self._total)
+        self._notify(record, self._total - len(self.missing), self._total)
         self._bar.set_postfix_str(f"{self.failed} failed, {record.job}", refresh=False)
         self._bar.update()
 
@@ -355,7 +355,7 @@ def _next_of(running: set[Any], client: Any) -> set[Any]:
     from distributed import wait as untyped
 
     wait: Any = untyped
-    told = False
+    warned = False
     while True:
         try:
             with client.as_current():
@@ -363,8 +363,8 @@ def _next_of(running: set[Any], client: Any) -> set[Any]:
             return set(result.done)
         except TimeoutError:
             states = [one["status"] for one in client.scheduler_info(n_workers=-1)["workers"].values()]
-            if "running" not in states and not told:
-                told = True
+            if "running" not in states and not warned:
+                warned = True
                 paused = f"All {len(states)} Dask workers are paused, because their memory is nearly full"
                 print(f"{paused if states else 'The Dask cluster has no workers'}; waiting.", file=sys.stderr)
 

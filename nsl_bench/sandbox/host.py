@@ -296,9 +296,6 @@ def vet(rules: Sequence[str], views: Sequence[View], limits: Limits) -> None:
     Args:
         rules: ASP rules.
         views: the train view, then those on which the rules will be evaluated.
-
-    Raises:
-        InvalidOutput: the rules cannot be evaluated, e.g. because grounding does not terminate.
     """
     with tempfile.TemporaryDirectory(prefix="nsl-bench-") as place:
         path = Path(place) / "hypothesis.lp"

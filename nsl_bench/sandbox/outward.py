@@ -137,13 +137,13 @@ def _port(url: SplitResult, scheme: str = "") -> int:
 
 
 def _addresses(host: str, port: int) -> list[str]:
-    return [str(found[4][0]) for found in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+    return [str(result[4][0]) for result in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
 
 
 def _is_public(address: str) -> bool:
-    found = ipaddress.ip_address(address.partition("%")[0])
-    inner = getattr(found, "ipv4_mapped", None) or getattr(found, "sixtofour", None) or found
-    return bool(inner.is_global and found.is_global and not inner.is_multicast)
+    result = ipaddress.ip_address(address.partition("%")[0])
+    inner = getattr(result, "ipv4_mapped", None) or getattr(result, "sixtofour", None) or result
+    return bool(inner.is_global and result.is_global and not inner.is_multicast)
 
 
 def _authorization(url: SplitResult) -> bytes:

@@ -206,7 +206,7 @@ def test_runs_of_an_earlier_submission_need_not_be_done_again(
     words: dict[str, Any] = {"name": "random_forest", "licence": "CC-BY-4.0", "date": "2026-01-01"}
     earlier = good["random_forest"]
     _, counts, _ = write_submission(
-        store, tmp_path / "out", contests, **words, earlier=earlier, heard=told.append
+        store, tmp_path / "out", contests, **words, earlier=earlier, notify=told.append
     )
     assert counts == {"grids": len(records)} and not told
     for file in (MANIFEST, RUNS):

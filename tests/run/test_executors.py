@@ -225,7 +225,7 @@ def test_a_scheduler_dies(tmp_path: Path) -> None:
     try:
         heard = lambda record, done, total: done == 3 and running[0].kill()  # noqa: E731
         with pytest.raises(SchedulerLost, match=r"ended or cannot be reached any more; .* same command\.$"):
-            sweep(jobs, store, bench, executor=Executor(1, address), heard=heard)
+            sweep(jobs, store, bench, executor=Executor(1, address), notify=heard)
         kept = len(store.done())
         assert 3 <= kept < 7
         (tmp_path / "gate").touch()

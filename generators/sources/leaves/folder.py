@@ -62,7 +62,8 @@ def crop_of(folder: str) -> str | None:
     fits = [
         crop
         for crop in CROPS
-        if SPECIES_OF[crop] == first and any(told <= set(words[1:]) for told in _WORDS[DISEASE_OF[crop]])
+        if SPECIES_OF[crop] == first
+        and any(words_of_disease <= set(words[1:]) for words_of_disease in _WORDS[DISEASE_OF[crop]])
     ]
     return fits[0] if len(fits) == 1 else None
 

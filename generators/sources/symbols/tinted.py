@@ -94,9 +94,9 @@ class _Tinted(ImageSource):
         return images
 
     def _hash(self, parts: tuple[PoolPart, ...]) -> str:
-        told = [self.name, self.version, self.concept_space.concepts]
-        told += [self._letters.hash_of(parts), self._ranks.hash_of(parts)]
-        return hashlib.sha256(json.dumps(told).encode()).hexdigest()[:16]
+        identity = [self.name, self.version, self.concept_space.concepts]
+        identity += [self._letters.hash_of(parts), self._ranks.hash_of(parts)]
+        return hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:16]
 
     @cached_property
     def _hashes(self) -> tuple[str, str]:

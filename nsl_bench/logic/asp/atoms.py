@@ -51,23 +51,23 @@ def read_atom(text: str) -> Atom | None:
     if flat is not None and flat[2] != "not":
         arguments = flat[3].strip()
         return Atom(flat[2], arguments, arguments.count(",") + 1 if arguments else 0, bool(flat[1]))
-    found = _NAME.match(text)
-    if found is None or found[2] == "not":
+    result = _NAME.match(text)
+    if result is None or result[2] == "not":
         return None
-    if found[3] is None:
-        return Atom(found[2], "", 0, bool(found[1])) if found.end() == len(text) else None
+    if result[3] is None:
+        return Atom(result[2], "", 0, bool(result[1])) if result.end() == len(text) else None
     depth, commas = 1, 0
-    for token in _TOKEN.finditer(text, found.end()):
+    for token in _TOKEN.finditer(text, result.end()):
         mark = token.group()
         if mark in ";:|{}%" or mark == '"':
             return None
         depth += (mark == "(") - (mark == ")")
         commas += mark == "," and depth == 1
         if not depth:
-            arguments = text[found.end() : token.start()].strip()
+            arguments = text[result.end() : token.start()].strip()
             whole = token.end() == len(text)
             arity = commas + 1 if arguments else 0
-            return Atom(found[2], arguments, arity, bool(found[1])) if whole else None
+            return Atom(result[2], arguments, arity, bool(result[1])) if whole else None
     return None
 
 

@@ -59,11 +59,11 @@ def dependents(users: Mapping[Node, Iterable[Node]], given: Iterable[Node]) -> f
         users: each node with those that depend on it.
         given: where to start.
     """
-    found: set[Node] = set()
+    result: set[Node] = set()
     left = list(given)
     while left:
         node = left.pop()
-        if node not in found:
-            found.add(node)
+        if node not in result:
+            result.add(node)
             left += users.get(node, ())
-    return frozenset(found)
+    return frozenset(result)

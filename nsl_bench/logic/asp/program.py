@@ -113,11 +113,11 @@ class Program:
     @cached_property
     def kinds(self) -> tuple[Rule, ...]:
         """One of all rules that agree in their predicates: programs may have thousands of facts."""
-        found: dict[object, Rule] = {}
+        result: dict[object, Rule] = {}
         for rule in self.rules:
             parts = (rule.derives, rule.positive, rule.negative, rule.classical, rule.head, rule.bounded)
-            found.setdefault(parts, rule)
-        return tuple(found.values())
+            result.setdefault(parts, rule)
+        return tuple(result.values())
 
     @cached_property
     def signatures(self) -> frozenset[Signature]:
@@ -376,8 +376,8 @@ def _false(literal: ast.AST) -> ast.AST:
 
 def signatures_in(nodes: Iterable[ast.AST]) -> frozenset[Signature]:
     """All predicates in parts of a rule."""
-    found = _signatures(nodes)
-    return found.positive | found.negative
+    result = _signatures(nodes)
+    return result.positive | result.negative
 
 
 class _Signatures(NamedTuple):
@@ -395,8 +395,8 @@ class _Signatures(NamedTuple):
 
 
 def _signatures(nodes: Iterable[ast.AST]) -> _Signatures:
-    found = [_signatures_of(node) for node in nodes]
-    return _Signatures(*(frozenset().union(*sets) for sets in zip(*found, strict=True))) if found else _NONE
+    result = [_signatures_of(node) for node in nodes]
+    return _Signatures(*(frozenset().union(*sets) for sets in zip(*result, strict=True))) if result else _NONE
 
 
 _NONE = _Signatures(frozenset(), frozenset(), frozenset())

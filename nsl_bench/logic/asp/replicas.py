@@ -146,15 +146,15 @@ class Replicas:
         return self.predicate(signature[0], classical=classical) if signature in self.dependent else None
 
     def _template(self, term: str, condition: str) -> tuple[ast.AST, ...]:
-        found = self._templates.get((term, condition))
-        if found is None:
+        result = self._templates.get((term, condition))
+        if result is None:
             own = f"{self.example(term)}, {self.active(term)}, {self.violated(term)}"
             nodes: list[ast.AST] = []
             ast.parse_string(f":- {own}{', ' + condition if condition else ''}.", nodes.append)
-            found = tuple(nodes[-1].body)
+            result = tuple(nodes[-1].body)
             if len(self._templates) < 1024:
-                self._templates[(term, condition)] = found
-        return found
+                self._templates[(term, condition)] = result
+        return result
 
     def learned(self, rule: LearnedRule, *, number: int | str, condition: str) -> str:
         """A learned rule's replica as text.
@@ -360,13 +360,13 @@ def replicate(
     dependent = closed(everything, seeds)
     asked = list(asked)
     atoms_asked = tuple(atom for text in asked if (atom := read_atom(text)) is not None)
-    found: Mapping[Signature, tuple[Question, ...]] = {}
+    result: Mapping[Signature, tuple[Question, ...]] = {}
     unread = frozenset[Signature]()
     if restricted and not extends and len(atoms_asked) == len(asked) <= _MOST_ASKED:
         heads = unread_heads(abstract) - contradictory
         chosen = frozenset().union(*(rule.derives for rule in (*abstract, *open_heads)))
         uncertain = closed(everything, chosen | contradictory | guarded)
-        found = questions([*program.rules, *in_contexts], heads, uncertain)
+        result = questions([*program.rules, *in_contexts], heads, uncertain)
         bodies = (rule.body for rule in (*program.kinds, *in_contexts))
         unread = heads.difference(*bodies, *(rule.derives for rule in open_heads))
     own = [text for rule in parts for text in (rule.head or "", *rule.body)]
@@ -383,7 +383,7 @@ def replicate(
             ]
         ),
         local=tuple(rule for rule in program.rules if not rule.derives or rule.derives & dependent),
-        questions=found,
+        questions=result,
         unread=unread,
         _asked=atoms_asked,
         _contradictory=contradictory,
@@ -394,10 +394,10 @@ def replicate(
 
 def closed(program: Program, seeds: frozenset[Signature]) -> frozenset[Signature]:
     """The predicates that depend on `seeds`; the predicates that one head derives go together."""
-    found = program.dependents(seeds)
-    while more := [r.derives for r in program.rules if r.derives & found and not r.derives <= found]:
-        found = program.dependents(found.union(*more))
-    return found
+    result = program.dependents(seeds)
+    while more := [r.derives for r in program.rules if r.derives & result and not r.derives <= result]:
+        result = program.dependents(result.union(*more))
+    return result
 
 
 def _abstract(parts: Iterable[LearnedRule]) -> list[Rule]:
@@ -407,24 +407,24 @@ def _abstract(parts: Iterable[LearnedRule]) -> list[Rule]:
     known: dict[str, tuple[Signature | None, bool, bool]] = {}
 
     def read(text: str) -> tuple[Signature | None, bool, bool]:
-        found = known.get(text)
-        if found is None:
+        result = known.get(text)
+        if result is None:
             negated, atom = read_literal(text)
             signature = None if atom is None else atom.signature
-            found = known[text] = signature, negated, atom is not None and atom.classical
-        return found
+            result = known[text] = signature, negated, atom is not None and atom.classical
+        return result
 
-    found: dict[object, Rule] = {}
+    result: dict[object, Rule] = {}
     for rule in parts:
         if rule.given is not None:
-            found[rule.given.text] = rule.given
+            result[rule.given.text] = rule.given
             continue
         head = None if rule.head is None else read(rule.head)
         body = frozenset(entry for text in rule.body if (entry := read(text))[0] is not None)
-        if (head, body) in found:
+        if (head, body) in result:
             continue
         everything = body | ({head} if head is not None else frozenset())
-        found[head, body] = Rule(
+        result[head, body] = Rule(
             nodes[-1],
             "constraint" if head is None else "atom",
             frozenset(s for s, _, _ in ((head,) if head else ()) if s is not None),
@@ -432,7 +432,7 @@ def _abstract(parts: Iterable[LearnedRule]) -> list[Rule]:
             frozenset(s for s, negated, _ in body if s is not None and negated),
             frozenset(s for s, _, classical in everything if s is not None and classical),
         )
-    return list(found.values())
+    return list(result.values())
 
 
 Question = tuple[ast.AST, tuple[ast.AST, ...]]
@@ -449,16 +449,16 @@ def questions(
         wanted: the predicates.
         open_predicates: those that depend on learned rules or choices.
     """
-    found: dict[Signature, list[Question]] = {signature: [] for signature in wanted if signature[1]}
+    result: dict[Signature, list[Question]] = {signature: [] for signature in wanted if signature[1]}
     for rule in rules:
-        asked = [signature for signature in found if signature in rule.signatures]
+        asked = [signature for signature in result if signature in rule.signatures]
         for signature in asked:
             questions = _asked(rule, signature, open_predicates)
             if questions is None:
-                del found[signature]
+                del result[signature]
             else:
-                found[signature] += questions
-    return {signature: tuple(questions) for signature, questions in found.items()}
+                result[signature] += questions
+    return {signature: tuple(questions) for signature, questions in result.items()}
 
 
 def _asked(rule: Rule, signature: Signature, open_predicates: frozenset[Signature]) -> list[Question] | None:

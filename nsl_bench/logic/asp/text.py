@@ -50,8 +50,8 @@ def code_of(text: str) -> str:
 
 def directive(text: str) -> str | None:
     """``"script"`` or ``"include"``, if a program runs code or reads files."""
-    found = _DIRECTIVE.search(code_of(text)) if "#" in text else None
-    return found[1] if found else None
+    result = _DIRECTIVE.search(code_of(text)) if "#" in text else None
+    return result[1] if result else None
 
 
 def stray(text: str) -> tuple[int, str] | None:
@@ -61,11 +61,11 @@ def stray(text: str) -> tuple[int, str] | None:
     """
     if text.isascii() and "\0" not in text:
         return None
-    found = _NUL.search(text) or _STRAY.search(code_of(text))
-    if found is None:
+    result = _NUL.search(text) or _STRAY.search(code_of(text))
+    if result is None:
         return None
-    shown = f"'{found[0]}'" if found[0].isprintable() else ascii(found[0])
-    return found.start(), f"{shown} (U+{ord(found[0]):04X})"
+    shown = f"'{result[0]}'" if result[0].isprintable() else ascii(result[0])
+    return result.start(), f"{shown} (U+{ord(result[0]):04X})"
 
 
 def check_characters(text: str, what: str) -> None:

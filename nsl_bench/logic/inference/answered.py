@@ -31,10 +31,10 @@ def known_labels(rules: Sequence[str], background: str, labels: LabelSpace) -> K
         labels: the labels and their atoms.
     """
     asked = (tuple(rules), background, labels)
-    found = _known.pop(asked, {})
-    if len(found) > _MOST:
-        found = {}
+    result = _known.pop(asked, {})
+    if len(result) > _MOST:
+        result = {}
     while len(_known) >= _KEPT:
         _known.pop(next(iter(_known)))
-    _known[asked] = found
-    return found
+    _known[asked] = result
+    return result

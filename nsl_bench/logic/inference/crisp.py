@@ -98,13 +98,13 @@ def derived(
 
 def _stated(contexts: Sequence[tuple[str, ...]]) -> frozenset[tuple[str, int]] | None:
     """The predicates of the contexts' facts; None if one holds a rule or a classically negated fact."""
-    found: set[tuple[str, int]] = set()
+    result: set[tuple[str, int]] = set()
     for text in dict.fromkeys(text for context in contexts for text in context):
         atom = read_atom(text)
         if atom is None or atom.classical:
             return None
-        found.add(atom.signature)
-    return frozenset(found)
+        result.add(atom.signature)
+    return frozenset(result)
 
 
 def _chunks(sizes: Sequence[int]) -> list[tuple[int, int]]:
@@ -163,9 +163,9 @@ def _answer_one(
     statements = parse("".join(f"{text}.\n" for text in context), "the context of an example")
     whole = program + statements
     control = grounded("The hypothesis", whole.nodes, arguments=("0", "--enum-mode=cautious"))
-    found = False
+    result = False
     with control.solve(yield_=True) as handle:
         for model in handle:
-            found = True
+            result = True
             holds[:] = [model.contains(goal) for goal in goals]
-    return found
+    return result

@@ -126,12 +126,12 @@ class _Cache:
                 self._compiled.move_to_end(key)
                 return self._compiled[key]
         program, seconds = self.ground(query, facts)
-        found = Compiled(program.where(own), query.width, seconds)
+        result = Compiled(program.where(own), query.width, seconds)
         with self._lock:
-            self._compiled[key] = found
+            self._compiled[key] = result
             while len(self._compiled) > 8 * _KEPT:
                 self._compiled.popitem(last=False)
-        return found
+        return result
 
     def clear(self) -> None:
         with self._lock:
@@ -298,14 +298,14 @@ class Auto(Exact):
         # With little work first: what that leaves far from narrow is sampled, for more would not help.
         far = max(_FAR, self.width)
         budget = self._budget(apart)
-        found = run(own, budget=budget, work=self.work / _FIRST_LOOK, widest=far)
-        near = (found.dropped > _ROUNDING) & (found.dropped <= far)
+        result = run(own, budget=budget, work=self.work / _FIRST_LOOK, widest=far)
+        near = (result.dropped > _ROUNDING) & (result.dropped <= far)
         if near.any():
             widest = np.maximum(self.width - 2 * apart[near], _ROUNDING)
             more = run(own[near], budget=budget[near], work=self.work, widest=widest)
-            found.low[near], found.dropped[near] = more.low, more.dropped
-            found.sampled[near], found.std_err[near] = more.sampled, more.std_err
-        return found
+            result.low[near], result.dropped[near] = more.low, more.dropped
+            result.sampled[near], result.std_err[near] = more.sampled, more.std_err
+        return result
 
 
 class Sampling:

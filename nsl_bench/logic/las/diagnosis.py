@@ -241,17 +241,17 @@ class _Search:
     def _observed(self, small: LasTask) -> dict[Signature, list[set[str]]]:
         """The values of each argument of the predicates that hold in some context."""
         types = domains(small).guarded
-        found: dict[Signature, list[set[str]]] = {}
+        result: dict[Signature, list[set[str]]] = {}
         for example in small.examples:
             fixed = self._fixed(example)
             for text in fixed.possible if fixed is not None else ():
                 symbol = clingo.parse_term(text)
                 signature = (symbol.name, len(symbol.arguments))
                 if not (signature[1] == 1 and signature[0] in types):
-                    places = found.setdefault(signature, [set() for _ in symbol.arguments])
+                    places = result.setdefault(signature, [set() for _ in symbol.arguments])
                     for values, argument in zip(places, symbol.arguments, strict=True):
                         values.add(str(argument))
-        return found
+        return result
 
     def uncovered(self, solution: Solution, example: WeightedExample) -> Iterator[str]:
         """Why the best hypothesis leaves an example uncovered."""
@@ -361,14 +361,14 @@ def _negated(bias: LanguageBias) -> list[ModeBody]:
 def _unlisted(task: LasTask, observed: dict[Signature, list[set[str]]]) -> dict[str, list[str]]:
     """Values in the place of ``const(type)`` that are no constants of the type."""
     known = domains(task).constants
-    found: dict[str, set[str]] = {}
+    result: dict[str, set[str]] = {}
     for mode in task.bias.bodies:
         literal = mode.literal
         if isinstance(literal, ModeAtom) and not literal.is_classical and literal.signature in observed:
             for place, values in zip(literal.arguments, observed[literal.signature], strict=True):
                 if isinstance(place, Placeholder) and place.kind == "const":
-                    found.setdefault(place.type, set()).update(values - {*known[place.type]})
-    return {kind: sorted(values) for kind, values in found.items() if values}
+                    result.setdefault(place.type, set()).update(values - {*known[place.type]})
+    return {kind: sorted(values) for kind, values in result.items() if values}
 
 
 def _further_modes(

@@ -316,14 +316,14 @@ class LanguageBias:
     def literals(self) -> tuple[ModeLiteral, ...]:
         """The forms of body literals. ILASP's declarations without ``positive`` also allow negation."""
         ilasp = self.dialect == "ilasp"
-        found: list[ModeLiteral] = []
+        result: list[ModeLiteral] = []
         for i, mode in enumerate(self.bodies):
             comparison = isinstance(mode.literal, ModeComparison)
             signed = comparison or mode.negated or not {"positive", "negative"}.isdisjoint(mode.options)
             signed |= mode.literal.has_thresholds
             negated_only = mode.negated or "negative" in mode.options
             for negated in (False, True) if ilasp and not signed else (negated_only,):
-                found.append(
+                result.append(
                     ModeLiteral(
                         mode=i,
                         literal=mode.literal,
@@ -333,7 +333,7 @@ class LanguageBias:
                         symmetric="symmetric" in mode.options,
                     )
                 )
-        return tuple(dict.fromkeys(found))
+        return tuple(dict.fromkeys(result))
 
     @property
     def atoms(self) -> tuple[ModeAtom, ...]:

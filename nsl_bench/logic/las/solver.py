@@ -140,8 +140,10 @@ class _Reports:
     def best(self, first_tier: Tier, budget: Budget) -> Solution:
         """The best answer so far."""
         first = self._untold() if self._untold is not None else None
-        found = self._solution or first or Solution("feasible", None, 0, tier=first_tier, tiers=(first_tier,))
-        return _with_reason(found, budget)
+        result = (
+            self._solution or first or Solution("feasible", None, 0, tier=first_tier, tiers=(first_tier,))
+        )
+        return _with_reason(result, budget)
 
 
 def _with_reason(found: Solution, budget: Budget) -> Solution:
@@ -328,11 +330,11 @@ def _search(task: LasTask, way: _Way, tell: Tell) -> Solution:
     early.enter(tier)
     first: Solution | None = None
     try:
-        found = early.better(solve_by_tables(task, budget, _within_cost(task, tell)))
-        if task.bias.max_cost is not None and found.cost > task.bias.max_cost:
+        result = early.better(solve_by_tables(task, budget, _within_cost(task, tell)))
+        if task.bias.max_cost is not None and result.cost > task.bias.max_cost:
             raise Undecided("its best hypothesis costs more than #max_penalty allows")
-        if found.status != "feasible" or found.score is not None or budget.expired():
-            return found
+        if result.status != "feasible" or result.score is not None or budget.expired():
+            return result
         why = f"Tier {tier} found no hypothesis in its share of the time."
     except Undecided as reason:
         timed_out = isinstance(reason, Expired) and budget.expired()
@@ -352,11 +354,11 @@ def _within_cost(task: LasTask, tell: Tell) -> Tell:
     if most is None:
         return tell
 
-    def told(event: Event) -> None:
+    def report(event: Event) -> None:
         if not isinstance(event, Solution) or event.cost <= most:
             tell(event)
 
-    return told
+    return report
 
 
 def _by_clingo(task: LasTask, way: _Way, before: str, early: _Early, tell: Tell) -> Solution:

@@ -78,17 +78,17 @@ def _relaxed(task: LasTask, bias: LanguageBias, budget: Budget, tell: Tell) -> S
     """The best answer by first heeding no constraints, then, if that breaks one, all."""
     relaxed = replace(task, bias=bias)
     search = _TabularSearch(relaxed, budget.before(_RELAXED_SHARE), tell, task.bias)
-    found = search.solve()
-    if found.status != "feasible" or budget.expired():
-        return found
+    result = search.solve()
+    if result.status != "feasible" or budget.expired():
+        return result
     if bias.ground_without_replacement:
-        raise Unproven("#bias prices rules as a whole", found)
+        raise Unproven("#bias prices rules as a whole", result)
     try:
         whole = search.solve_whole(budget.before(_WHOLE_SHARE))
     except Undecided as reason:
-        raise Unproven(str(reason), found) from None
+        raise Unproven(str(reason), result) from None
     if whole.status == "feasible":
-        whole = replace(better(found, whole), bound=max(found.bound, whole.bound))
+        whole = replace(better(result, whole), bound=max(result.bound, whole.bound))
     if whole.status == "feasible" and not budget.expired():
         raise Unproven("#bias prices rules as a whole", whole)
     return whole
@@ -213,13 +213,13 @@ class _TabularSearch:
         if self._strict is not None and strict is None:
             best = self._allowed(best, branches, self._strict)
         self._lap("choice")
-        found = self._solution(best)
+        result = self._solution(best)
         if not self._bodies.failure:
-            return found
+            return result
         self._statistics["compiled"] = 0
         note = f"Note: large tables were computed by numpy, which is slower: {self._bodies.failure}."
-        message = " ".join([found.message, note]).strip()
-        return replace(found, statistics=dict(self._statistics), message=message)
+        message = " ".join([result.message, note]).strip()
+        return replace(result, statistics=dict(self._statistics), message=message)
 
     def _by_few_literals(self, forms: Sequence[HeadForm], branches: Sequence[_Branch]) -> _Best | None:
         """The best choice of rules with few literals, of many, where no longer rule can be better."""
@@ -353,12 +353,12 @@ class _TabularSearch:
         options = [[(i, variables) for i in alike[case(literals[k])]] for k, variables in rule.parts]
         if math.prod(map(len, options)) > _MOST_SPELLINGS:
             return []
-        found = []
+        result = []
         for parts in itertools.product(*options):
             modes = Counter(literals[i].mode.mode for i, _ in parts)
             if all((literals[i].mode.recall or len(parts)) >= modes[literals[i].mode.mode] for i, _ in parts):
-                found.append(rule._replace(parts=parts))
-        return found
+                result.append(rule._replace(parts=parts))
+        return result
 
     def _solution(self, best: _Best) -> Solution:
         """The answer that the best choice makes."""

@@ -28,16 +28,16 @@ def patterns(types: Sequence[str], most: int | None = None) -> list[Pattern]:
     Args:
         most: the most variables; None: any number.
     """
-    found: list[Pattern] = [()]
+    result: list[Pattern] = [()]
     for kind in types:
         longer = []
-        for pattern in found:
+        for pattern in result:
             known = max(pattern, default=-1) + 1
             for variable in range(known + 1 if most is None else min(known + 1, most)):
                 if variable == known or types[pattern.index(variable)] == kind:
                     longer.append((*pattern, variable))
-        found = longer
-    return found
+        result = longer
+    return result
 
 
 def term_text(term: ModeTerm, variables: Iterator[str], constants: Iterator[str]) -> str:
@@ -108,20 +108,20 @@ Leaves = list[tuple[tuple[int | str, ...], int | str]]
 def leaves(atom: ModeAtom, variables: Sequence[int], constants: Sequence[str]) -> Leaves:
     """(path, variable or ground text) of each leaf of the atom's arguments."""
     names, values = iter(variables), iter(constants)
-    found: Leaves = []
+    result: Leaves = []
 
     def walk(term: ModeTerm, path: tuple[int | str, ...]) -> None:
         if isinstance(term, Placeholder):
-            found.append((path, next(names) if term.kind == "var" else next(values)))
+            result.append((path, next(names) if term.kind == "var" else next(values)))
         elif isinstance(term, Compound):
             for i, inner in enumerate(term.arguments):
                 walk(inner, (*path, f"{term.name}/{len(term.arguments)}", i))
         else:
-            found.append((path, term))
+            result.append((path, term))
 
     for i, term in enumerate(atom.arguments):
         walk(term, (i,))
-    return found
+    return result
 
 
 def leaf_pairs(a: Leaves, b: Leaves) -> list[tuple[int | str, int | str]] | None:

@@ -389,11 +389,11 @@ def loss(real: Any, fake: Any, target: Any, fake_target: Any, strength: float = 
     from torch.nn.functional import softplus
 
     own = target[:, None]
-    told = softplus(-real.gather(1, own)).mean() + softplus(fake.gather(1, fake_target[:, None])).mean()
+    classified = softplus(-real.gather(1, own)).mean() + softplus(fake.gather(1, fake_target[:, None])).mean()
     alpha = real.clamp(-_CLIP, _CLIP).exp() + 1
     others = torch.ones_like(real, dtype=torch.bool).scatter(1, own, False)
     wrong = alpha[others].reshape(len(alpha), -1)
-    return told + strength * _divergence(wrong).mean()
+    return classified + strength * _divergence(wrong).mean()
 
 
 def total_evidence(strange: Any) -> Any:

@@ -118,15 +118,15 @@ def _values(
 
     A rule mentions as few facts of a concept as decide its value.
     """
-    told = {c: view.facts(slot, name) for c, name in enumerate(view.concept_space.concepts)}
-    told = {c: facts for c, facts in told.items() if facts}
+    facts_of = {c: view.facts(slot, name) for c, name in enumerate(view.concept_space.concepts)}
+    facts_of = {c: facts for c, facts in facts_of.items() if facts}
     classes: dict[bytes, list[int]] = {}
-    for c in told:
+    for c in facts_of:
         classes.setdefault(rows[c].tobytes(), []).append(c)
     value_of = {c: k for k, members in enumerate(classes.values()) for c in members}
-    places = _deciding(told, value_of)
+    places = _deciding(facts_of, value_of)
     heads: dict[str, None] = {}
-    for c, facts in told.items():
+    for c, facts in facts_of.items():
         body = ", ".join(facts[k] for k in places if k < len(facts))
         if single and not rows[c].any():
             continue
@@ -134,13 +134,13 @@ def _values(
     return [members[0] for members in classes.values()], list(heads)
 
 
-def _deciding(told: Mapping[int, tuple[str, ...]], value_of: Mapping[int, int]) -> Sequence[int]:
+def _deciding(facts_of: Mapping[int, tuple[str, ...]], value_of: Mapping[int, int]) -> Sequence[int]:
     """Positions of the fewest facts that decide the value of every concept."""
-    most = max(map(len, told.values()), default=0)
+    most = max(map(len, facts_of.values()), default=0)
     for size in range(1, most + 1):
         for places in itertools.combinations(range(most), size):
             seen: dict[tuple[str, ...], int] = {}
-            keys = {c: tuple(facts[k] for k in places if k < len(facts)) for c, facts in told.items()}
+            keys = {c: tuple(facts[k] for k in places if k < len(facts)) for c, facts in facts_of.items()}
             if all(seen.setdefault(key, value_of[c]) == value_of[c] for c, key in keys.items()):
                 return places
     return range(most)

@@ -160,8 +160,8 @@ class Grower:
             return node
         if judge:  # on noise, too, some question has a gain; what it learned must hold on other examples
             counted, others = (
-                (told[best], part.weights, positive[part.rows])
-                for told, part, positive in zip(holds, at, self.positive, strict=True)
+                (holding[best], part.weights, positive[part.rows])
+                for holding, part, positive in zip(holds, at, self.positive, strict=True)
             )
             if held_out_gain(counted, others) < self.limits.least_gain:
                 return node

@@ -113,9 +113,11 @@ def known_questions(view: View, facts: bool) -> list[Question]:
             result.append(Column(column, value))
     concepts = view.concept_space.concepts if facts else ()
     for slot in range(len(view.slots) if facts else 0):
-        told = [view.facts(slot, concept) for concept in concepts]
-        for fact in list(dict.fromkeys(one for several in told for one in several))[:_MOST_VALUES]:
-            result.append(Fact(fact, slot, np.array([fact in several for several in told])))
+        facts_of_concepts = [view.facts(slot, concept) for concept in concepts]
+        for fact in list(dict.fromkeys(one for several in facts_of_concepts for one in several))[
+            :_MOST_VALUES
+        ]:
+            result.append(Fact(fact, slot, np.array([fact in several for several in facts_of_concepts])))
     return result
 
 

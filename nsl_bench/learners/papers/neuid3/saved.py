@@ -74,8 +74,8 @@ def load_tests(path: Path, slots: Sequence[str]) -> list[Question]:
                 raise ValueError("two tests of one name")
             return [Trained(_networks(test, channels, file)) for test, channels in tests]
     except (SafetensorError, OSError, ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
-        told = f"no {error}" if isinstance(error, KeyError) else error
-        raise UserError(f"neuid3: {path} is not a file of trained tests ({told}).") from error
+        reason = f"no {error}" if isinstance(error, KeyError) else error
+        raise UserError(f"neuid3: {path} is not a file of trained tests ({reason}).") from error
 
 
 def _test(kept: dict[str, Any], slots: Sequence[str]) -> tuple[NeuralTest, int]:

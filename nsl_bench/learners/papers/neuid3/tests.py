@@ -119,7 +119,7 @@ def _rules(suffix: str, pair: tuple[int, int], names: Sequence[str], n: int) -> 
     same, step = np.eye(n, dtype=np.float32), np.eye(n, k=1, dtype=np.float32)
     attribute = np.eye(_ATTRIBUTE, dtype=np.float32)
     later = np.triu(np.ones((n, n), np.float32), 1)
-    told = (
+    cases = (
         ("alternate_attr", _ATTRIBUTE, 1 - attribute, True, f"attr({first}) != attr({second})"),
         ("equal", n, same, True, f"{first} = {second}"),
         ("modulo", n, np.roll(same, 1, axis=1), True, f"{first} + 1 = {second} modulo {n}"),
@@ -129,14 +129,14 @@ def _rules(suffix: str, pair: tuple[int, int], names: Sequence[str], n: int) -> 
     )
     return [
         NeuralTest(f"{name}_{suffix}", pair, values, relation, shared, words)
-        for name, values, relation, shared, words in told
+        for name, values, relation, shared, words in cases
     ]
 
 
 def _values(view: View, slot: int) -> int:
     """Number of values that a slot's images can show: what the first fact about it can say."""
-    told = (view.facts(slot, concept) for concept in view.concept_space.concepts)
-    return len({facts[0] for facts in told if facts})
+    facts_of_concepts = (view.facts(slot, concept) for concept in view.concept_space.concepts)
+    return len({facts[0] for facts in facts_of_concepts if facts})
 
 
 def _optimal(benchmark: str) -> tuple[str, ...]:

@@ -73,8 +73,8 @@ def rules_of(root: Node, label: str) -> list[str]:
             question.words if holds else f"not ({question.words})" for question, holds in path
         )
         reached = leaf.reach / max(root.reach, 1e-12)
-        told = f"{label} with probability {leaf.share:.3f}"
-        rules.append(f"{told} if {tests} (reached by {reached:.1%})" if tests else told)
+        conclusion = f"{label} with probability {leaf.share:.3f}"
+        rules.append(f"{conclusion} if {tests} (reached by {reached:.1%})" if tests else conclusion)
     return rules
 
 

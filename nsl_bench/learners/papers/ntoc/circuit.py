@@ -306,8 +306,8 @@ def program(theta: npt.NDArray[np.float64], values: tuple[int, ...], view: View)
     step = "T" if sequential else "1"
     for number, symbol in enumerate(view.symbols):
         rules += [f"symbol({step},{number},{value}) :- {said}." for value, said in enumerate(symbol)]
-    told = view.memory
-    rules += [f"memory(T,{value}) :- {said}." for value, said in enumerate(told)] or ["memory(1,0)."]
+    memory = view.memory
+    rules += [f"memory(T,{value}) :- {said}." for value, said in enumerate(memory)] or ["memory(1,0)."]
     names = [f"X{k}" for k in range(len(values))]
     shown = ", ".join(f"symbol(T,{k},{name})" for k, name in enumerate(names))
     body = f"{shown}, memory(T,M)"
@@ -330,8 +330,8 @@ def _entries(theta: npt.NDArray[np.float64], values: tuple[int, ...]) -> list[st
     for world, came in zip(*np.nonzero(weight >= LEAST), strict=True):
         answer, went = divmod(int(best[world, came]), out)
         symbols: tuple[Any, ...] = np.unravel_index(int(world), values)
-        told = ",".join(str(int(value)) for value in (*symbols, came, answer, went))
-        result.append(f"entry({told}).")
+        arguments = ",".join(str(int(value)) for value in (*symbols, came, answer, went))
+        result.append(f"entry({arguments}).")
     return result
 
 

@@ -225,10 +225,10 @@ class NTOC(HasOptions):
         """The file of this training, if there is to be one."""
         if self.checkpoint is None:
             return Checkpoint(None, "")
-        told = (train.benchmark_name, cache.key(train.labels.tolist()), *astuple(how))
+        parts = (train.benchmark_name, cache.key(train.labels.tolist()), *astuple(how))
         searched = (self.rounds,) if self.search else ()
-        told = (*told, self.memory_rate, self.perceiver, self.seed, self.precision, *searched)
-        identity = cache.key(self.version, *told)
+        parts = (*parts, self.memory_rate, self.perceiver, self.seed, self.precision, *searched)
+        identity = cache.key(self.version, *parts)
         try:
             self.checkpoint.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -253,8 +253,8 @@ class NTOC(HasOptions):
         passed = self.circuit_.explain(worlds, came, labels.reshape(-1), went, flow=True)
         loss = (passed.symbols - passed.joint).mean()
         if steps > 1 and apart:
-            told = (passed.unanswered - passed.joint).mean()
-            moved = torch.autograd.grad(told, latent, retain_graph=True)[0]
+            objective = (passed.unanswered - passed.joint).mean()
+            moved = torch.autograd.grad(objective, latent, retain_graph=True)[0]
         if optimiser is not None:
             optimiser.zero_grad()
         loss.backward()

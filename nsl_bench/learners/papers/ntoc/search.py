@@ -231,13 +231,13 @@ class Search:
     def _pop(self) -> tuple[Product, int] | None:
         """The split of the highest score; a score that pruning has lowered since is computed anew."""
         while self._queue:
-            told, _, product, variable = heapq.heappop(self._queue)
+            bound, _, product, variable = heapq.heappop(self._queue)
             if product not in self.products:
                 continue
             gain = self.gains(product).get(variable)
             if gain is None:
                 continue
-            if not self._queue or -gain <= self._queue[0][0] or -gain <= told:
+            if not self._queue or -gain <= self._queue[0][0] or -gain <= bound:
                 return product, variable
             heapq.heappush(self._queue, (-gain, self._pushed, product, variable))
             self._pushed += 1

@@ -130,9 +130,9 @@ def _distinct(rows: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.
     for column, factor in enumerate(factors):
         digest += rows[:, column].astype(np.uint64) * factor
     _, first, inverse = np.unique(digest, return_index=True, return_inverse=True)
-    found = rows[first]
+    result = rows[first]
     inverse = inverse.ravel()
-    if not np.array_equal(found[inverse], rows):  # two rows with one digest, once in ten billion years
-        found, inverse = np.unique(rows, axis=0, return_inverse=True)
+    if not np.array_equal(result[inverse], rows):  # two rows with one digest, once in ten billion years
+        result, inverse = np.unique(rows, axis=0, return_inverse=True)
         inverse = inverse.ravel()
-    return found, inverse.astype(np.int64)
+    return result, inverse.astype(np.int64)

@@ -122,12 +122,12 @@ class _Builder:
         if any(rule.weights or any(a in upper for a, _ in rule.body) for rule in component):
             return None
         recursive = any(a in heads for rule in component for a, _ in rule.body)
-        found: dict[int, tuple[Term, ...]] = dict.fromkeys(heads, ())
+        result: dict[int, tuple[Term, ...]] = dict.fromkeys(heads, ())
         # In every world each round but the last derives another atom, so no more rounds are needed.
         for _ in range(len(heads) + 1):
-            sums: dict[int, dict[Term, None]] = {head: dict.fromkeys(found[head]) for head in heads}
+            sums: dict[int, dict[Term, None]] = {head: dict.fromkeys(result[head]) for head in heads}
             for rule in component:
-                factors = self._factors(rule, found)
+                factors = self._factors(rule, result)
                 product = None if factors is None else self._product(factors)
                 if factors is None or product is None or _multiplied(factors, product):
                     return None
@@ -135,10 +135,10 @@ class _Builder:
                 if len(sums[rule.head]) > _MOST:
                     return None
             new = {head: self._reduce(terms) for head, terms in sums.items()}
-            if not recursive or all(set(new[h]) == set(found[h]) for h in heads):
+            if not recursive or all(set(new[h]) == set(result[h]) for h in heads):
                 return new
-            found = new
-        return found
+            result = new
+        return result
 
     def _factors(self, rule: GroundRule, own: dict[int, tuple[Term, ...]]) -> list[tuple[Term, ...]] | None:
         """The terms of each literal of a rule's body; None if a negation has too many."""

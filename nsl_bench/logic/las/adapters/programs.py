@@ -78,8 +78,8 @@ PROGRAMS = {
 def find(program: Program, executable: str | Path | None = None) -> Path | None:
     """Where a program is; None if it is nowhere."""
     named = executable or os.environ.get(program.variable)
-    found = shutil.which(str(named)) if named else shutil.which(program.name)
-    return Path(found) if found else None
+    result = shutil.which(str(named)) if named else shutil.which(program.name)
+    return Path(result) if result else None
 
 
 def describe() -> list[str]:
@@ -246,8 +246,8 @@ def _run(
         return Solution("unsatisfiable", None, 0, statistics=statistics, message=message, solver=learner)
     rules = parse_rules(_without_types(answer), f"the answer of {program.name}")
     guarded = tuple(with_type_guards(task, rule) for rule in rules)
-    found = _scored(task, guarded, budget, f"{program.name} calls it optimal.")
-    return replace(found, solver=learner, statistics=statistics)
+    result = _scored(task, guarded, budget, f"{program.name} calls it optimal.")
+    return replace(result, solver=learner, statistics=statistics)
 
 
 def _communicate(
@@ -352,21 +352,21 @@ def _kill_group(group: int) -> None:
 def _scored(task: LasTask, rules: tuple[str, ...], budget: Budget, message: str) -> Solution:
     """A program's rules with their score by our own coverage check."""
     try:
-        found = score(task, rules, budget)
+        result = score(task, rules, budget)
     except Expired as reason:
         text = f"{message} Its rules could not be scored: {reason}."
         return Solution("feasible", None, 0, rules, message=text)
-    if found.broken:
-        shown = ", ".join(found.broken[:5])
+    if result.broken:
+        shown = ", ".join(result.broken[:5])
         text = f"{message} Its hypothesis leaves {shown} uncovered, which must be covered."
         return Solution("feasible", None, 0, message=text)
-    pairs = list(zip(task.examples, found.covered, strict=True))
+    pairs = list(zip(task.examples, result.covered, strict=True))
     return Solution(
         status="feasible",
-        score=found.total,
+        score=result.total,
         bound=0,
         hypothesis=rules,
-        cost=found.cost,
+        cost=result.cost,
         covered=tuple(e.id for e, ok in pairs if ok),
         uncovered=tuple((e.id, e.penalty) for e, ok in pairs if not ok and e.penalty is not None),
         message=message,

@@ -26,14 +26,14 @@ Instances = dict[Symbol, str | None]
 
 def all_heads(bias: LanguageBias, constants: Callable[[str], Iterable[str]]) -> list[str]:
     """All heads of rules up to names of variables, as text."""
-    found: dict[str, None] = {}
+    result: dict[str, None] = {}
     for mode in bias.heads:
         allowed = [list(constants(p.type)) for p in mode.atom.placeholders if p.kind == "const"]
         for pattern in patterns(mode.atom.variable_types, bias.max_variables):
             names = [f"V{variable + 1}" for variable in pattern]
             for values in itertools.product(*allowed):
-                found[pattern_text(mode.atom, names, values)] = None
-    return list(found)
+                result[pattern_text(mode.atom, names, values)] = None
+    return list(result)
 
 
 def additive_costs(
@@ -82,13 +82,13 @@ def _linear_costs(
 
 def _instances(heads: Sequence[str], literals: Sequence[str]) -> Instances | None:
     """The atoms of all heads and literals; None if two literals have the same one."""
-    found: Instances = dict.fromkeys(map(in_head, heads))
+    result: Instances = dict.fromkeys(map(in_head, heads))
     for literal in dict.fromkeys(literals):
         atom = in_body(literal)
-        if atom in found:
+        if atom in result:
             return None
-        found[atom] = literal
-    return found
+        result[atom] = literal
+    return result
 
 
 def _are_apart(ground: GroundBias, instances: Instances) -> bool:

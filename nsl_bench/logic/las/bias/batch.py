@@ -92,9 +92,9 @@ class _Definitions(GroundProgram):
     def _definition(self, head: Sequence[int]) -> _Definition:
         """The definition of a rule's head, moved to the end: where its last rule is."""
         atom = head[0] if head else 0
-        found = self._by_head.pop(atom, None) or _Definition(atom)
-        self._by_head[atom] = found
-        return found
+        result = self._by_head.pop(atom, None) or _Definition(atom)
+        self._by_head[atom] = result
+        return result
 
     def in_order(self) -> list[list[_Definition]]:
         """The definitions in groups, each after those that it depends on; constraints come last.
@@ -212,17 +212,17 @@ class GroundBias:
         source = self._sources
         if source is None:
             return None
-        constant, found = 0, dict.fromkeys(self.choices, 0)
+        constant, result = 0, dict.fromkeys(self.choices, 0)
         if not self._bias.prices:
             return 0, dict.fromkeys(self.choices, self._bias.unpriced)
         for atom, symbol in self._penalties:
             if atom not in source:
                 continue
             if source[atom]:
-                found[source[atom]] += _weight(symbol)
+                result[source[atom]] += _weight(symbol)
             else:
                 constant += _weight(symbol)
-        return constant, found
+        return constant, result
 
     def costs(self, held: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
         """int64 [rules]: what rules cost, or `FORBIDDEN`.
@@ -271,8 +271,8 @@ class _Values:
         return np.unpackbits(self._holds(atom), count=self._n).view(np.bool_)
 
     def _holds(self, literal: int) -> Bits:
-        found = self._values.get(abs(literal), self._nothing)
-        return found if literal >= 0 else self._full & ~found
+        result = self._values.get(abs(literal), self._nothing)
+        return result if literal >= 0 else self._full & ~result
 
     def add(self, atom: int, bits: Bits) -> None:
         """Say that an atom holds there too."""

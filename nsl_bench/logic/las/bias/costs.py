@@ -84,8 +84,8 @@ def rule_costs(
 
 
 def _atoms(head: str | None, body: Iterable[str]) -> Atoms:
-    found = [in_body(literal) for literal in body]
-    return frozenset(found if head is None else [in_head(head), *found])
+    result = [in_body(literal) for literal in body]
+    return frozenset(result if head is None else [in_head(head), *result])
 
 
 def _costs(program: BiasProgram, rules: Sequence[Atoms], budget: Budget | None) -> list[int | None]:
@@ -106,10 +106,10 @@ def _alone(program: BiasProgram, rule: Atoms, budget: Budget | None) -> int | No
     if budget is not None:
         budget.check()
     try:
-        found = GroundBias(program, facts=rule, check=None if budget is None else budget.check)
+        result = GroundBias(program, facts=rule, check=None if budget is None else budget.check)
     except MemoryError:
         raise too_many_ground_rules() from None
-    return _known(int(found.costs(np.zeros((0, 1), np.bool_))[0]))
+    return _known(int(result.costs(np.zeros((0, 1), np.bool_))[0]))
 
 
 def _together(
@@ -122,7 +122,7 @@ def _together(
         weight = {symbol: of_choice[atom] for symbol, atom in zip(choices, ground.choices, strict=True)}
         return [constant + sum(weight[atom] for atom in rule) for rule in rules]
     row = {symbol: i for i, symbol in enumerate(choices)}
-    found: list[int | None] = []
+    result: list[int | None] = []
     size = max(1, _MOST_CELLS // len(choices))
     for batch in (rules[start : start + size] for start in range(0, len(rules), size)):
         if budget is not None:
@@ -130,8 +130,8 @@ def _together(
         held = np.zeros((len(choices), len(batch)), np.bool_)
         for i, rule in enumerate(batch):
             held[[row[atom] for atom in rule], i] = True
-        found += map(_known, ground.costs(held).tolist())
-    return found
+        result += map(_known, ground.costs(held).tolist())
+    return result
 
 
 def _known(cost: int) -> int | None:

@@ -179,11 +179,11 @@ def _cost(task: LasTask, distinct: Mapping[str, Rule]) -> int:
 
 def _given_costs(bias: LanguageBias) -> dict[str, int]:
     """The least cost of each rule that is given whole, by its normal form."""
-    found: dict[str, int] = {}
+    result: dict[str, int] = {}
     for given in bias.given:
         form = normal_form(given.parsed)
-        found[form] = min(given.cost, found.get(form, given.cost))
-    return found
+        result[form] = min(given.cost, result.get(form, given.cost))
+    return result
 
 
 def _without_guards(bias: LanguageBias, known: Domains, rule: Rule) -> RuleParts:

@@ -53,23 +53,23 @@ def lookups(task: LasTask, texts: Iterable[str]) -> frozenset[Signature]:
     """
     program, bias = task.program, task.bias
     atoms = [mode.literal for mode in bias.bodies if isinstance(mode.literal, ModeAtom)]
-    found = {atom.signature for atom in atoms} - {atom.signature for atom in atoms if not _compares(atom)}
+    result = {atom.signature for atom in atoms} - {atom.signature for atom in atoms if not _compares(atom)}
     constants = {node.name for node in program.constants}
-    found &= {head for rule in program.rules for head in rule.derives if rule.body}
+    result &= {head for rule in program.rules for head in rule.derives if rule.body}
     for rule in program.rules:
-        if rule.derives & found and not _is_comparison(rule, constants):
-            found -= rule.derives
-    if not found or program.classical:
+        if rule.derives & result and not _is_comparison(rule, constants):
+            result -= rule.derives
+    if not result or program.classical:
         return frozenset()
     stated = _signatures_of(texts)
     given = [rule.parsed for rule in bias.given]
-    found -= bias.learned | {(p.type, 1) for each in bias.patterns for p in each.placeholders} | stated
-    found = found.difference(*(rule.signatures for rule in given), *(rule.body for rule in program.rules))
+    result -= bias.learned | {(p.type, 1) for each in bias.patterns for p in each.placeholders} | stated
+    result = result.difference(*(rule.signatures for rule in given), *(rule.body for rule in program.rules))
     changed = (bias.learned | stated).union(*(rule.derives for rule in given))
     changed = changed.union(
         program.cycles_through_negation, *(rule.derives for rule in program.rules if rule.is_open)
     )
-    return frozenset(found - program.dependents(changed))
+    return frozenset(result - program.dependents(changed))
 
 
 def _compares(atom: ModeAtom) -> bool:
@@ -120,14 +120,14 @@ def _is_term(term: ast.AST) -> bool:
 
 def _signatures_of(texts: Iterable[str]) -> set[Signature]:
     """The predicates of some statements."""
-    found: set[Signature] = set()
+    result: set[Signature] = set()
     for text in texts:
         atom = read_atom(text)
         if atom is not None:
-            found.add(atom.signature)
+            result.add(atom.signature)
         else:
-            found = found.union(*(rule.signatures for rule in statement(text).rules))
-    return found
+            result = result.union(*(rule.signatures for rule in statement(text).rules))
+    return result
 
 
 def without(program: Program, signatures: frozenset[Signature]) -> Program:
@@ -156,10 +156,10 @@ def compared(
     rules = [rule.node for rule in program.rules if signature in rule.derives]
     terms = [each.symbol for rule in rules for each in nodes_in(rule, ast.ASTType.SymbolicTerm)]
     ranks = _ranks([*terms, *(value for values in places for value in values)])
-    found = np.zeros([len(values) for values in places], np.bool_)
+    result = np.zeros([len(values) for values in places], np.bool_)
     for rule in rules:
-        found |= _Instances(rule, places, members, ranks).hold()
-    return found
+        result |= _Instances(rule, places, members, ranks).hold()
+    return result
 
 
 class _Instances:

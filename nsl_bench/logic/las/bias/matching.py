@@ -159,8 +159,8 @@ class _Reader:
         pairs = _pairs(literal, mode)
         if pairs is None:
             return None
-        found = dict(types)
-        return found if all(self._match_term(term, mode, found) for term, mode in pairs) else None
+        result = dict(types)
+        return result if all(self._match_term(term, mode, result) for term, mode in pairs) else None
 
     def _match_term(self, term: ast.AST, mode: ModeTerm, types: Types) -> bool:
         """Whether a term is an instance of a mode's; notes the types of its variables."""
@@ -225,13 +225,13 @@ class _Reader:
 
     def _counted_atoms(self, state: _State) -> list[tuple[object, tuple[str, ...]]]:
         nodes = dict(self._body)
-        found: list[tuple[object, tuple[str, ...]]] = []
+        result: list[tuple[object, tuple[str, ...]]] = []
         for text, form in state.counted:
             if isinstance(form.literal, ModeAtom):
                 terms = arguments_of(nodes[text], form.literal) or ()
                 kind = (form.literal.predicate, len(terms), form.negated)
-                found.append((kind, tuple(map(str, terms))))
-        return found
+                result.append((kind, tuple(map(str, terms))))
+        return result
 
 
 _SIGNS = {ast.Sign.NoSign: False, ast.Sign.Negation: True}
@@ -320,8 +320,8 @@ def _pairs(literal: ast.AST, mode: ModeAtom | ModeComparison) -> list[tuple[ast.
 def _arguments(term: ast.AST, name: str) -> Sequence[ast.AST] | None:
     """The arguments of a term with this function symbol or operator; None for another term."""
     if term.ast_type == ast.ASTType.Function and term.name == name:
-        found: Sequence[ast.AST] = term.arguments
-        return found
+        result: Sequence[ast.AST] = term.arguments
+        return result
     if term.ast_type == ast.ASTType.BinaryOperation and ARITHMETIC[term.operator_type] == name:
         return term.left, term.right
     return None

@@ -171,11 +171,11 @@ class BiasProgram:
             control = grounded("#bias", nodes, observer=GroundProgram(MOST_GROUND_RULES, keep=False))
         except MemoryError:
             raise too_many_ground_rules() from None
-        found: dict[Signature, list[Sequence[Symbol]]] = {}
+        result: dict[Signature, list[Sequence[Symbol]]] = {}
         for atom in control.symbolic_atoms:
             symbol = atom.symbol
-            found.setdefault((symbol.name, len(symbol.arguments)), []).append(symbol.arguments)
-        return found
+            result.setdefault((symbol.name, len(symbol.arguments)), []).append(symbol.arguments)
+        return result
 
     @cached_property
     def uniform(self) -> Uniform | None:
@@ -206,8 +206,8 @@ def unconstrained(bias: LanguageBias) -> LanguageBias | None:
         return None
     priced = replace(program, rules=kept).slice([PENALTY, INVERT])
     statements = [*map(str, priced.constants), *(rule.text for rule in priced.rules)]
-    found = replace(bias, penalties=("\n".join(statements),))
-    return found if bias_program(found).is_linear else None
+    result = replace(bias, penalties=("\n".join(statements),))
+    return result if bias_program(result).is_linear else None
 
 
 def is_plain(literal: str) -> bool:
@@ -344,8 +344,8 @@ def _constructor_variables(term: ast.AST) -> frozenset[str] | None:
         return frozenset({term.name})
     if term.ast_type != ast.ASTType.Function or term.external:
         return None
-    found = [_constructor_variables(each) for each in term.arguments]
-    return None if None in found else frozenset().union(*(names for names in found if names is not None))
+    result = [_constructor_variables(each) for each in term.arguments]
+    return None if None in result else frozenset().union(*(names for names in result if names is not None))
 
 
 def _may_be_equal(a: ast.AST, b: ast.AST) -> bool:

@@ -176,11 +176,11 @@ def _is_variable(symbol: Symbol) -> bool:
 
 def variables_of(symbol: Symbol) -> tuple[Symbol, ...]:
     """The variables in a term, in order of their first occurrence, each once."""
-    found: dict[Symbol, None] = {}
+    result: dict[Symbol, None] = {}
     for part in _subterms(symbol):
         if part.type == SymbolType.Function and part.name and _is_variable(part):
-            found[part] = None
-    return tuple(found)
+            result[part] = None
+    return tuple(result)
 
 
 def _subterms(symbol: Symbol) -> Iterator[Symbol]:

@@ -94,14 +94,14 @@ def _different(rule: Rule) -> set[str]:
         return set()
     atoms = [node for node in rule.node.body if _is_positive(node, ast.ASTType.SymbolicAtom)]
     terms = _asked(atoms)
-    found: set[str] = set()
+    result: set[str] = set()
     for node in rule.node.body:
         pairs = _unequal(node)
         for one, other in combinations(terms, 2):
             beside = _unlike(one, other)
             if pairs and beside is not None and _texts(beside) == _texts(pairs):
-                found |= {part.name for pair in pairs for part in pair}
-    return {name for name in found if _uses(rule.node)[name] == 2}
+                result |= {part.name for pair in pairs for part in pair}
+    return {name for name in result if _uses(rule.node)[name] == 2}
 
 
 def _unequal(node: ast.AST) -> _Pairs:
@@ -133,8 +133,8 @@ def _unlike(one: ast.AST, other: ast.AST) -> _Pairs | None:
         return None
     if (one.name, len(one.arguments)) != (other.name, len(other.arguments)):
         return None
-    found = [_unlike(a, b) for a, b in zip(one.arguments, other.arguments, strict=True)]
-    return None if None in found else [pair for each in found for pair in each or ()]
+    result = [_unlike(a, b) for a, b in zip(one.arguments, other.arguments, strict=True)]
+    return None if None in result else [pair for each in result for pair in each or ()]
 
 
 def _texts(pairs: _Pairs) -> set[frozenset[str]]:
@@ -143,7 +143,7 @@ def _texts(pairs: _Pairs) -> set[frozenset[str]]:
 
 def _counted(rule: Rule) -> set[str]:
     """Variables for constants of which a constraint only says that there are too many such literals."""
-    found: set[str] = set()
+    result: set[str] = set()
     for node in rule.node.body if not rule.derives else ():
         if not _is_positive(node, ast.ASTType.BodyAggregate) or len(node.atom.elements) != 1:
             continue
@@ -162,8 +162,8 @@ def _counted(rule: Rule) -> set[str]:
         if len(element.condition) == len(plain) == len(atoms) == 1:
             own = _uses(atoms[0])
             if set(own) <= counted and "_" not in own:
-                found |= {name for name in own if _uses(rule.node)[name] == 2}
-    return found
+                result |= {name for name in own if _uses(rule.node)[name] == 2}
+    return result
 
 
 def _from_below(aggregate: ast.AST) -> bool:
@@ -182,5 +182,5 @@ def _uses(node: ast.AST) -> Counter[str]:
 
 def _asked(nodes: Sequence[ast.AST]) -> list[ast.AST]:
     """The arguments of ``in_body/1``."""
-    found = [each for node in nodes for each in nodes_in(node, ast.ASTType.Function)]
-    return [each.arguments[0] for each in found if (each.name, len(each.arguments)) == ("in_body", 1)]
+    result = [each for node in nodes for each in nodes_in(node, ast.ASTType.Function)]
+    return [each.arguments[0] for each in result if (each.name, len(each.arguments)) == ("in_body", 1)]

@@ -167,10 +167,10 @@ def growing_space(
 
 def _sorted(rules: Iterable[SpaceRule]) -> tuple[SpaceRule, ...]:
     """The rules, the cheapest first; of those with equal head and body the cheapest alone."""
-    found: dict[tuple[str | None, frozenset[str]], SpaceRule] = {}
+    result: dict[tuple[str | None, frozenset[str]], SpaceRule] = {}
     for rule in sorted(rules, key=lambda rule: (rule.cost, len(rule.body), rule.text)):
-        found.setdefault((rule.head, frozenset(rule.body)), rule)
-    return tuple(found.values())
+        result.setdefault((rule.head, frozenset(rule.body)), rule)
+    return tuple(result.values())
 
 
 class RuleMaker:
@@ -230,16 +230,16 @@ class RuleMaker:
 
     def extend(self, level: Sequence[Conjunction], room: int, budget: Budget) -> list[Conjunction] | None:
         """The rules with one literal more; None if there are more than `room` or time is up."""
-        found: dict[Conjunction, None] = {}
+        result: dict[Conjunction, None] = {}
         for rule in level:
             budget.pause()
             if budget.expired():
                 return None
             for longer in self.refinements(rule):
-                found[longer] = None
-                if len(found) > room:
+                result[longer] = None
+                if len(result) > room:
                     return None
-        return list(found)
+        return list(result)
 
     def refinements(self, rule: Conjunction) -> Iterator[Conjunction]:
         """A rule with one literal more."""
@@ -391,12 +391,12 @@ class RuleMaker:
         return head, tuple(dict.fromkeys(spelled([*literals, *guards, *unequal], head or "")))
 
     def _text(self, instance: Instance) -> str:
-        found = self._texts.get(instance)
-        if found is None:
+        result = self._texts.get(instance)
+        if result is None:
             literal = self._literals[instance[0]]
-            found = literal_text(literal, *_names(instance[1]))
-            self._texts[instance] = found
-        return found
+            result = literal_text(literal, *_names(instance[1]))
+            self._texts[instance] = result
+        return result
 
     def _inequalities(self, rule: Conjunction) -> list[str]:
         atoms: list[tuple[object, tuple[str, ...]]] = []

@@ -41,12 +41,12 @@ def alike(task: LasTask, budget: Budget) -> dict[Content, Content]:
     if not keys:
         return {}
     first: dict[object, Content] = {}
-    found: dict[Content, Content] = {}
+    result: dict[Content, Content] = {}
     for each in contents:
         stands = first.setdefault((each[0], each[1], keys[each[2]]), each)
         if stands is not each:
-            found[each] = stands
-    return found
+            result[each] = stands
+    return result
 
 
 def look_alike(task: LasTask, first: Context, second: Context, budget: Budget) -> bool:
@@ -146,14 +146,14 @@ def _signature(text: str) -> Signature | None:
 
 def _read_by_rules(bias: LanguageBias) -> frozenset[Signature] | None:
     """The predicates that bodies of learned rules may name, guards of types among them; None: not known."""
-    found: set[Signature] = set()
+    result: set[Signature] = set()
     for term in bias.patterns:
-        found |= {(place.type, 1) for place in term.placeholders}
+        result |= {(place.type, 1) for place in term.placeholders}
         if isinstance(term, ModeAtom):
             if term.predicate.startswith("-"):
                 return None
-            found.add(term.signature)
-    return frozenset(found)
+            result.add(term.signature)
+    return frozenset(result)
 
 
 def _open(program: Program, learned: Iterable[Signature]) -> frozenset[Signature]:

@@ -47,17 +47,17 @@ class Oracle:
         Returns:
             For some of the examples: the example, its ground rules and the true ones of their atoms.
         """
-        found: list[tuple[Demand, Sequence[GroundRule | WeightRule], set[int]]] = []
+        result: list[tuple[Demand, Sequence[GroundRule | WeightRule], set[int]]] = []
         for demand in violated[:_MOST_WITNESSES]:
             if not self._ground(demand, budget):
                 self.is_spent = True
                 break
             true = self._answer_set(demand, chosen, budget)
             if true is not None:
-                found.append((demand, self._rules_of(demand), true))
+                result.append((demand, self._rules_of(demand), true))
             if budget.expired():
                 break
-        return found
+        return result
 
     def _ground(self, demand: Demand, budget: Budget) -> bool:
         if self._encoding.is_grounded(demand):
@@ -82,13 +82,13 @@ class Oracle:
         atoms = {atom for rule in self._rules_of(demand) for atom in (*rule.heads, *rule.atoms)}
         picked = set(chosen)
         assumed = [literal if k in picked else -literal for literal, k in self.chosen_literals.items()]
-        found: list[set[int]] = []
+        result: list[set[int]] = []
 
         def keep(model: Model) -> None:
-            found.append({atom for atom in atoms if model.is_true(atom)})
+            result.append({atom for atom in atoms if model.is_true(atom)})
 
         self._encoding.search([*assumed, satisfied], budget, keep)
-        return found[-1] if found else None
+        return result[-1] if result else None
 
 
 def forbid(

@@ -304,17 +304,17 @@ class _Covering:
                     if len(loose.intersection(second[1])) > len(kinds) - len(types):
                         pairs.append((longer, further, second, kinds))
         self.narrow |= not self._pairs or len(pairs) > self._pairs
-        found = self._longer[form] = []
+        result = self._longer[form] = []
         for shorter, substitutions, literal, types in [*refinements, *_sample(pairs, self._pairs)]:
-            found.append(shorter.plus(literal, types))
-            if joins is not None and found[-1] not in self._reach:
-                self._reach[found[-1]] = joins.reach(substitutions, literal, types)
-        return found
+            result.append(shorter.plus(literal, types))
+            if joins is not None and result[-1] not in self._reach:
+                self._reach[result[-1]] = joins.reach(substitutions, literal, types)
+        return result
 
     def _literals(self, form: Conjunction) -> Iterator[tuple[Instance, tuple[str, ...]]]:
         """Literals that a rule may have besides, each with the types of all variables then."""
-        found = self._maker.literals(form, joined=True)
-        return (each for each in found if each[0][0] not in self._avoided)
+        result = self._maker.literals(form, joined=True)
+        return (each for each in result if each[0][0] not in self._avoided)
 
     def _beam(self, known: _Known, now: _Effect) -> list[Conjunction]:
         """The most exact of the rules that change some demand for the better."""
@@ -348,15 +348,15 @@ class _Covering:
         """The rules of some forms, without those that no longer rule of the space can grow from."""
         maker = self._maker
         costs = rule_costs(self._bias, [maker.parts(form) for form in forms], self._budget)
-        found = []
+        result = []
         for form, cost in zip(forms, costs, strict=True):
             if cost is None and self._monotone:
                 continue
             safe = maker.is_safe(form) and (bool(form.literals) or form.head is not None)
             rule = SpaceRule(*maker.guarded(form), cost or 0, marks=maker.marks(form))
             whole = cost is not None and safe and maker.is_allowed(form)
-            found.append(_Candidate(rule, form, whole, safe))
-        return found
+            result.append(_Candidate(rule, form, whole, safe))
+        return result
 
     def _changed(self, each: _Candidate) -> int | None:
         """The demands that a rule changes, whatever the others are, as bits; None if joins do not say it."""
@@ -384,8 +384,8 @@ class _Covering:
             changed |= each or 0
         slow = [each.rule for each, reach in zip(rules, reached, strict=True) if reach is None]
         tried = iter(self._trial.holds([each.rule for each in base], slow)[1:] if slow else ())
-        found = [next(tried) if each is None else joins.added(changed | each) for each in reached]
-        return [joins.added(changed), *found]
+        result = [next(tried) if each is None else joins.added(changed | each) for each in reached]
+        return [joins.added(changed), *result]
 
     def _effects(
         self, base: Sequence[_Candidate], rules: Sequence[_Candidate], now: _Effect | None = None
@@ -393,14 +393,14 @@ class _Covering:
         """What some rules do, and what they do with each of others besides."""
         cost = sum(each.rule.cost for each in base)
         costs = [cost, *(cost + each.rule.cost for each in rules)]
-        found = []
+        result = []
         for score, holds in zip(costs, self._holds(base, rules), strict=True):
             bad = [i for i, d in enumerate(self._asked) if (d.forbidden if i in holds else d.required)]
             lost = 0 if now is None else sum((i in now.holds) != (i in holds) for i in bad)
             unmet = sum(i < len(self._window) for i in bad)
             score += sum(d.price if i in holds else d.penalty for i, d in enumerate(self._window))
-            found.append(_Effect(lost, unmet, len(bad) - unmet, score, holds))
-        return found
+            result.append(_Effect(lost, unmet, len(bad) - unmet, score, holds))
+        return result
 
 
 def _best(known: _Known, now: _Effect) -> tuple[_Candidate, _Effect] | None:

@@ -65,8 +65,8 @@ def demands(
             entry[2 if example.positive else 3] = 1
         else:
             entry[0 if example.positive else 1] += example.penalty
-    found = (Demand(key, a, b, bool(c), bool(d)) for key, (a, b, c, d) in sums.items())
-    return tuple(demand for demand in found if demand.positive or demand.negative)
+    result = (Demand(key, a, b, bool(c), bool(d)) for key, (a, b, c, d) in sums.items())
+    return tuple(demand for demand in result if demand.positive or demand.negative)
 
 
 @dataclass(frozen=True, eq=False)

@@ -88,18 +88,18 @@ class Incumbent:
                 which may have been met by chance.
         """
         try:
-            found = score(self._task, rules, self._late)
+            result = score(self._task, rules, self._late)
         except Expired:
             return None
         most = self.problem.max_cost
-        allowed = not found.broken and (most is None or found.cost <= most)
-        if allowed and (self._score is None or found.total < self._score.total + final):
-            self._rules, self._score = rules, found
+        allowed = not result.broken and (most is None or result.cost <= most)
+        if allowed and (self._score is None or result.total < self._score.total + final):
+            self._rules, self._score = rules, result
             self._found_by = self._tiers[-1] if self._tiers else None
             self._compare()
             if self._tiers:
                 self._tell(self.answer({}))
-        return found
+        return result
 
     def follow(self, space: Space) -> Callable[[Outcome], None]:
         """What takes in the better hypotheses and bounds of an optimisation over a space while it runs."""

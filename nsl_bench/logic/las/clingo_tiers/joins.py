@@ -40,13 +40,13 @@ class Rows:
 
     def by(self, variables: tuple[int, ...]) -> Mapping[Key, int]:
         """The demands that are changed with each choice of values of some variables."""
-        found = self._by.get(variables)
-        if found is None:
-            found = self._by[variables] = defaultdict(int)
+        result = self._by.get(variables)
+        if result is None:
+            result = self._by[variables] = defaultdict(int)
             places = [self.places[each] for each in variables]
             for row, mask in self.masks.items():
-                found[tuple([row[place] for place in places])] |= mask
-        return found
+                result[tuple([row[place] for place in places])] |= mask
+        return result
 
     def only(self, variables: Sequence[int]) -> Rows:
         """The same without other variables."""
@@ -110,12 +110,12 @@ class Joins:
 
     def added(self, changed: int) -> frozenset[int]:
         """The demands that hold once some, as bits, have changed."""
-        found = self._added.get(changed)
-        if found is None:
+        result = self._added.get(changed)
+        if result is None:
             holds = {number for number in range(changed.bit_length()) if changed >> number & 1} ^ self._alone
             whole = {number for number, parts in self._several.items() if holds.issuperset(parts)}
-            found = self._added[changed] = frozenset((holds - self._several.keys()) | whole)
-        return found
+            result = self._added[changed] = frozenset((holds - self._several.keys()) | whole)
+        return result
 
     def changes(self, form: Conjunction) -> int | None:
         """The demands that a rule changes, as bits; None if that is not for joins."""
@@ -154,8 +154,8 @@ class Joins:
         """What is joined first: what has few matches; literals that only test wait for their variables."""
         new = {each for each in literal[1] if isinstance(each, int)} - rows.places.keys()
         atom = self._maker.plain(literal)
-        found = None if new and atom is not None and atom[2] else self._looked_up(rows, literal, types)
-        return found is None, 0.0 if found is None else found.mean
+        result = None if new and atom is not None and atom[2] else self._looked_up(rows, literal, types)
+        return result is None, 0.0 if result is None else result.mean
 
     def step(self, rows: Rows | None, literal: Instance, types: Sequence[str]) -> Rows | None:
         """The substitutions after one more literal; None if that is not for joins."""
@@ -203,8 +203,8 @@ class Joins:
         form = tuple([order[each] if isinstance(each, int) else each for each in pattern])
         kinds = tuple([types[each] if each in new else "" for each in variables])
         entry = signature, form, kinds
-        found = self._matches.get(entry)
-        if found is None:
+        result = self._matches.get(entry)
+        if result is None:
             matches: dict[Key, list[Key]] = defaultdict(list)
             old = [number for each, number in order.items() if each not in new]
             more = [order[each] for each in new]
@@ -217,8 +217,8 @@ class Joins:
                     known_values = tuple([values[each] for each in old])
                     matches[known_values].append(tuple([values[each] for each in more]))
             mean = sum(map(len, matches.values())) / max(1, len(matches)) if new else 0.0
-            found = self._matches[entry] = matches, mean
-        return _Matches(found[0], known, new, negated, found[1])
+            result = self._matches[entry] = matches, mean
+        return _Matches(result[0], known, new, negated, result[1])
 
     def _values(self, pattern: Sequence[Argument], key: Key, types: Sequence[str]) -> dict[int, str] | None:
         """What the variables of an atom stand for; None if it is another atom, or a guard forbids one."""

@@ -88,15 +88,15 @@ def _solve(
     known: Callable[[], int],
 ) -> bool:
     """One call of clingo; True if it ended by itself: with an optimum, or without a better model."""
-    told = [outcome.chosen]
+    reported = [outcome.chosen]
 
     def keep(model: Model) -> None:
         chosen = tuple(sorted(symbol.number for symbol in model.symbols(shown=True)))
         outcome.cost, outcome.chosen = encoding.cost(model, chosen), chosen
 
     def enough() -> bool:
-        if outcome.chosen != told[-1]:
-            told.append(outcome.chosen)
+        if outcome.chosen != reported[-1]:
+            reported.append(outcome.chosen)
             improved(outcome)
         return outcome.chosen is not None and outcome.cost <= known()
 

@@ -95,12 +95,12 @@ class Trial:
     @property
     def literals(self) -> list[list[tuple[str, str, bool]]]:
         """Of each demand and atom: what it asks for, as replica, atom and whether it must hold."""
-        found = []
+        result = []
         for inclusions, exclusions, context in (demand.content for demand in self._window):
             replica = str(self._replicas[context])
             wanted = [*((atom, True) for atom in inclusions), *((atom, False) for atom in exclusions)]
-            found.append([(replica, atom, holds) for atom, holds in wanted])
-        return found
+            result.append([(replica, atom, holds) for atom, holds in wanted])
+        return result
 
     def facts(
         self, shared: dict[Signature, list[tuple[str, ...]]]
@@ -129,10 +129,10 @@ class Trial:
         """Numbers of demands and atoms that hold bravely with a base alone, then with each rule besides."""
         size = _BATCH if self.is_fast else _SMALL_BATCH
         batches = [rules[start : start + size] for start in range(0, len(rules), size)] or [()]
-        alone, *found = self._hold(base, batches[0])
+        alone, *result = self._hold(base, batches[0])
         for batch in batches[1:]:
-            found += self._hold(base, batch)[1:]
-        return [alone, *found]
+            result += self._hold(base, batch)[1:]
+        return [alone, *result]
 
     def _hold(self, base: Sequence[SpaceRule], rules: Sequence[SpaceRule]) -> list[frozenset[int]]:
         # after an enumeration of brave consequences, clingo finds nothing in what is grounded later
@@ -144,19 +144,19 @@ class Trial:
         self._control.add(part, [], self._text(base, rules, str(tried)))
         self._watching.ground(self._control, self._budget.check, [(part, [])])
         self._batches += 1
-        found: dict[int, frozenset[int]] = {}
+        result: dict[int, frozenset[int]] = {}
 
         def keep(model: Model) -> None:
             shown = [symbol.number for symbol in model.symbols(shown=True)]
             self._model = [] if rules else model.symbols(atoms=True)
-            found[-min(0, *shown)] = frozenset([each - 1 for each in shown if each > 0])
+            result[-min(0, *shown)] = frozenset([each - 1 for each in shown if each > 0])
 
         chosen = [Function(self._program.names("chosen"), [number, Number(k)]) for k in range(len(rules) + 1)]
         self._control.assign_external(tried, True)
         for assumed in [None] if self.is_fast else chosen:
             self._solve(assumed, keep)
         self._control.release_external(tried)
-        return [found.get(k, frozenset()) for k in range(len(rules) + 1)]
+        return [result.get(k, frozenset()) for k in range(len(rules) + 1)]
 
     def _solve(self, assumed: Symbol | None, keep: Callable[[Model], None]) -> None:
         assumptions = [] if assumed is None else [(assumed, True)]
@@ -202,10 +202,10 @@ def _arguments(symbol: Symbol) -> tuple[str, ...]:
 
 def _atoms(window: Sequence[Demand]) -> list[Demand]:
     """A demand for each atom of demands that ask for several and must be met."""
-    found: list[Demand] = []
+    result: list[Demand] = []
     for demand in window:
         inclusions, exclusions, context = demand.content
         if demand.required and len(inclusions) + len(exclusions) > 1:
-            found += [Demand(((atom,), (), context), required=True) for atom in inclusions]
-            found += [Demand(((), (atom,), context), required=True) for atom in exclusions]
-    return found
+            result += [Demand(((atom,), (), context), required=True) for atom in inclusions]
+            result += [Demand(((), (atom,), context), required=True) for atom in exclusions]
+    return result

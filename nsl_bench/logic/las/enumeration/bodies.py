@@ -82,16 +82,16 @@ class Bodies:
         grounded, blocks = self._blocks(head_types)
 
         def loses(holds: Bits, cost: int) -> bool:
-            found = relevance.restrict(holds)
-            positions = np.flatnonzero(found)
-            return unprofitable(positions, found[positions], cost)
+            result = relevance.restrict(holds)
+            positions = np.flatnonzero(result)
+            return unprofitable(positions, result[positions], cost)
 
         def search(
             types: tuple[str, ...], bounds: Limits, where: Relevance | None, blocks: Blocks = blocks
         ) -> list[Body]:
-            found = Search(vocabulary, blocks, types, bounds, loses, where)
-            bodies = [self._body(each, blocks.items, relevance) for each in found.run() if not each.unbound]
-            self._account(found)
+            result = Search(vocabulary, blocks, types, bounds, loses, where)
+            bodies = [self._body(each, blocks.items, relevance) for each in result.run() if not each.unbound]
+            self._account(result)
             return bodies
 
         ground = [Conjunction((), ((i, ()),), b.used, b.table, frozenset()) for i, b in enumerate(grounded)]
@@ -131,25 +131,25 @@ class Bodies:
             raise Undecided("#bias prices rules as a whole, and bodies have variables of their own")
         ground = [block for block in self._singles if not block.types]
         parts = [Conjunction((), ((i, ()),), b.used, b.table, frozenset()) for i, b in enumerate(ground)]
-        found = [self._body(each, ground, relevance) for each in parts]
+        result = [self._body(each, ground, relevance) for each in parts]
         placed = self._placed(head_types, with_variables, mirrored=True)
         shared = len(head_types)
-        return [*found, *(self._body(each, with_variables, relevance, shared=shared) for each in placed)]
+        return [*result, *(self._body(each, with_variables, relevance, shared=shared) for each in placed)]
 
     def _blocks(self, head_types: tuple[str, ...]) -> tuple[list[BuildingBlock], Blocks]:
         """Literals and stars that vary and have no variables, and those that have some."""
         leaves: frozenset[str] = frozenset()
         if not self.vocabulary.without_replacement:
             leaves = _leaf_types(self.literals, frozenset(head_types))
-        found = [block for block in self._singles if leaves.isdisjoint(block.types)]
+        result = [block for block in self._singles if leaves.isdisjoint(block.types)]
         for leaf in sorted(leaves):
             around = Blocks.of([block for block in self._singles if leaf in block.types], self.literals)
-            found += _stars(self.vocabulary, leaf, around, self._maker, self.limits, self._account)
-        found = self._undominated(found)
+            result += _stars(self.vocabulary, leaf, around, self._maker, self.limits, self._account)
+        result = self._undominated(result)
         self.complete &= not self.limits.budget.expired()
-        grounded = [block for block in found if not block.types and (block.varies or self._sighted)]
-        found = [block for block in found if block.types]
-        return grounded, Blocks.of(found, self.literals)
+        grounded = [block for block in result if not block.types and (block.varies or self._sighted)]
+        result = [block for block in result if block.types]
+        return grounded, Blocks.of(result, self.literals)
 
     def _elsewhere(self, head_types: tuple[str, ...], blocks: Blocks) -> Blocks:
         """The blocks for bodies without the head's variables, which may be about other values than these.
@@ -265,7 +265,7 @@ def _stars(
     """The distinct stars of one variable of type `leaf`, projected onto its neighbours."""
     # stars are part of bodies that may gain anything
     search = Search(vocabulary, around, (leaf,), limits, lambda holds, cost: False, through_first=True)
-    found = []
+    result = []
     for conjunction in search.run():
         if limits.budget.expired():
             break
@@ -279,6 +279,6 @@ def _stars(
         assert all(LEAF in variables for _, variables in parts)
         table = search.tables.without_first(conjunction.types, conjunction.placements)
         used = conjunction.used._replace(variables=1)
-        found.append(maker.make(conjunction.types[1:], table, parts, used))
+        result.append(maker.make(conjunction.types[1:], table, parts, used))
     account(search)
-    return found
+    return result

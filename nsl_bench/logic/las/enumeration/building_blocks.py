@@ -257,8 +257,8 @@ def counted(shape: Sequence[_Seen]) -> tuple[tuple[_Seen, ...], tuple[int, ...]]
     """
     if not shape:
         return (), ()
-    found = Counter(shape)
-    return tuple(found), tuple(found.values())
+    result = Counter(shape)
+    return tuple(result), tuple(result.values())
 
 
 @dataclass(frozen=True, eq=False)

@@ -95,15 +95,15 @@ def candidates(
 
 def given_candidates(given: Sequence[WeightedRule], cells: Cells) -> list[Candidate]:
     """Rules given whole: each fills one row of its own, in every column."""
-    found = []
+    result = []
     words = np.arange(cells.wanted.shape[-1])
     full = pack(np.ones(cells.n, np.bool_))
     for i, rule in enumerate(given):
         row = cells.row.get(choice_atom(i))
         if row is not None:
             rows = np.full(len(words), row, np.intp)
-            found.append(Candidate(Rule(rule.cost, given=rule.rule), rows, words, full))
-    return found
+            result.append(Candidate(Rule(rule.cost, given=rule.rule), rows, words, full))
+    return result
 
 
 def _priced(

@@ -48,11 +48,11 @@ class Renamings:
         Where these are very many, only orders that differ among variables of equal use, and one if these
         are too many as well: equal conjunctions may then be taken for different ones.
         """
-        found = self._known.get(types)
-        if found is None:
-            found = self._known[types] = self._orders([(kind,) for kind in types])
-        if found:
-            return found
+        result = self._known.get(types)
+        if result is None:
+            result = self._known[types] = self._orders([(kind,) for kind in types])
+        if result:
+            return result
         uses = self._uses(len(types), placements)
         keys = [(kind, *use) for kind, use in zip(types, uses, strict=True)]
         fixed = range(self._n_fixed)
@@ -129,8 +129,8 @@ def keys(words: int) -> npt.NDArray[np.uint32]:
     state = np.arange(1, 2 * LANES * words + 1, dtype=np.uint64) * STEPS[0] + np.uint64(_SEED)
     state = (state ^ (state >> np.uint64(30))) * FACTORS[0]
     state = (state ^ (state >> np.uint64(27))) * MIXERS[0]
-    found = ((state ^ (state >> np.uint64(31))) >> _HALF).astype(np.uint32)
-    return np.ascontiguousarray(found.reshape(words, LANES, 2).transpose(1, 2, 0))
+    result = ((state ^ (state >> np.uint64(31))) >> _HALF).astype(np.uint32)
+    return np.ascontiguousarray(result.reshape(words, LANES, 2).transpose(1, 2, 0))
 
 
 def strides(sizes: Sequence[int], orders: Sequence[Order]) -> npt.NDArray[np.int64]:
@@ -139,13 +139,13 @@ def strides(sizes: Sequence[int], orders: Sequence[Order]) -> npt.NDArray[np.int
     Args:
         orders: orders of them; positions are row-major in each.
     """
-    found = np.zeros((len(orders), len(sizes)), np.int64)
-    for row, order in zip(found, orders, strict=True):
+    result = np.zeros((len(orders), len(sizes)), np.int64)
+    for row, order in zip(result, orders, strict=True):
         stride = 1
         for variable in reversed(order):
             row[variable] = stride
             stride *= sizes[variable]
-    return found
+    return result
 
 
 class TableDigest:

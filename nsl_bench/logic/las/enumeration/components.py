@@ -120,7 +120,7 @@ class Joining:
         """Each distinct body of one attached part and closed parts; fewer where the budget expires."""
         queue: list[tuple[int, int, int, tuple[object, ...], Body, Body, _Added]] = []
         counter = itertools.count()
-        found: list[Body] = []
+        result: list[Body] = []
         new: Iterable[tuple[Body, Body, _Added]] = ((body, body, ()) for body in attached)
         while True:
             for body, base, added in new:
@@ -132,13 +132,13 @@ class Joining:
             expired = self._limits.budget.expired()
             if expired or not queue:
                 self.complete = not expired
-                return found
+                return result
             *_, name, body, base, added = heapq.heappop(queue)
             new = ()
             if self._fronts.surpasses(name, body.weight(self._limits)):
                 continue
-            found.append(body)
-            if len(found) > _MOST_BODIES:
+            result.append(body)
+            if len(result) > _MOST_BODIES:
                 raise Undecided("too many rule bodies")
             new = self._longer(body, base, added)
 
@@ -188,9 +188,9 @@ class Joining:
     def _all_weaker(self) -> list[list[int]]:
         """For each closed part, some that hold wherever it does and use up less."""
         tables = self._tables
-        found: list[list[int]] = [[] for _ in self._closed]
+        result: list[list[int]] = [[] for _ in self._closed]
         if tables.size * len(tables) > _MOST_WORDS:
-            return found
+            return result
         weights = np.array([(*self._limits.key(b.used), b.used.literals) for b in self._closed], np.int64)
         for k, (table, weight) in enumerate(zip(tables, weights, strict=True)):
             less = (weights <= weight).all(axis=1) & (weights < weight).any(axis=1)
@@ -200,11 +200,11 @@ class Joining:
             others = others[~(table & ~tables[others]).any(axis=1)]
             sizes = np.bitwise_count(tables[others]).sum(axis=1)
             for w in others[np.argsort(sizes, kind="stable")].tolist():
-                if all((tables[v] & ~tables[w]).any() for v in found[k]):
-                    found[k].append(w)
-                    if len(found[k]) == _MOST_WEAKER:
+                if all((tables[v] & ~tables[w]).any() for v in result[k]):
+                    result[k].append(w)
+                    if len(result[k]) == _MOST_WEAKER:
                         break
-        return found
+        return result
 
 
 def _joined(body: Body, other: Body, positions: Positions, holds: Bits, used: Resources) -> Body:

@@ -47,7 +47,7 @@ _Form = tuple[tuple[str, ...], tuple[int, ...]]
 
 def head_forms(vocabulary: Vocabulary, cells: Cells) -> list[HeadForm]:
     """The heads that can fill a cell of interest, with costs."""
-    found: list[HeadForm] = []
+    result: list[HeadForm] = []
     most = vocabulary.bias.max_variables
     for head in vocabulary.bias.heads:
         slots = head.atom.placeholders
@@ -65,10 +65,10 @@ def head_forms(vocabulary: Vocabulary, cells: Cells) -> list[HeadForm]:
             rows = np.full(shape, -1, np.intp)
             for where, row in filled:
                 rows[where] = row
-            found.append(HeadForm(head.atom, constants, places, types, rows, 0))
+            result.append(HeadForm(head.atom, constants, places, types, rows, 0))
     names = [f"V{i + 1}" for i in range(most)]
-    costs = vocabulary.head_costs([form.text(names) for form in found])
-    return [form._replace(cost=cost) for form, cost in zip(found, costs, strict=True)]
+    costs = vocabulary.head_costs([form.text(names) for form in result])
+    return [form._replace(cost=cost) for form, cost in zip(result, costs, strict=True)]
 
 
 def _instances(
@@ -80,7 +80,7 @@ def _instances(
 ) -> dict[_Form, list[tuple[tuple[int, ...], int]]]:
     """The cells' atoms that a head can be, by form: index of each variable's value, and the atom's row."""
     domains = [vocabulary.domain(kind) for kind in kinds]
-    found: dict[_Form, list[tuple[tuple[int, ...], int]]] = {}
+    result: dict[_Form, list[tuple[tuple[int, ...], int]]] = {}
     own = (
         (symbol.arguments, cells.row[number])
         for symbol, number in vocabulary.grounding.learned.items()
@@ -92,8 +92,8 @@ def _instances(
             chosen = [where[places.index(k)] for k in range(max(places, default=-1) + 1)]
             if -1 in chosen or any(where[i] != chosen[k] for i, k in enumerate(places)):
                 continue
-            found.setdefault((texts, places), []).append((tuple(chosen), row))
-    return found
+            result.setdefault((texts, places), []).append((tuple(chosen), row))
+    return result
 
 
 class Rule(NamedTuple):

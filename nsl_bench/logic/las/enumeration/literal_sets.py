@@ -93,24 +93,24 @@ def _text(bodies: Bodies, atom: Body, names: Sequence[str]) -> str:
 
 def _cases(tables: Bits, wanted: Bits, budget: Budget) -> set[Literals]:
     """The literals that are true in each wanted case, each such set once."""
-    found: set[Literals] = set()
+    result: set[Literals] = set()
     for place in np.flatnonzero(wanted).tolist():
         budget.check()
         bits = np.ascontiguousarray(tables[:, place])[:, None]
         flags = unpack(bits, 64)
         for case in np.flatnonzero(unpack(wanted[place : place + 1], 64)).tolist():
-            found.add(tuple(np.flatnonzero(flags[:, case]).tolist()))
-    return found
+            result.add(tuple(np.flatnonzero(flags[:, case]).tolist()))
+    return result
 
 
 def _subsets(cases: Iterable[Literals], limit: int | None, budget: Budget) -> list[Literals]:
     """All subsets of the cases with at most `limit` literals, each once, shorter ones first."""
-    found: set[Literals] = set()
+    result: set[Literals] = set()
     for case in cases:
         for size in range(min(len(case), len(case) if limit is None else limit) + 1):
             budget.check()
             for chosen in itertools.combinations(case, size):
-                found.add(chosen)
-                if len(found) > _MOST_BODIES:
+                result.add(chosen)
+                if len(result) > _MOST_BODIES:
                     raise Undecided("too many rule bodies, and #bias prices each as a whole")
-    return sorted(found, key=lambda each: (len(each), each))
+    return sorted(result, key=lambda each: (len(each), each))

@@ -103,7 +103,7 @@ class Search:
 
     def run(self) -> list[Conjunction]:
         """All distinct conjunctions that may pay, cheapest first; fewer where the budget expires."""
-        found: list[Conjunction] = []
+        result: list[Conjunction] = []
         queue: list[tuple[int, int, int, Conjunction]] = []
         counter = itertools.count()
         children = self._starts()
@@ -116,14 +116,14 @@ class Search:
             children = iter(())
             if self._fronts.surpasses(state.key, self._weight(state)):
                 continue
-            found.append(state)
-            if len(found) % _WATCHED == 0:
+            result.append(state)
+            if len(result) % _WATCHED == 0:
                 self._limits.budget.take(0, "rule bodies")
-            if len(found) > _MOST_STATES:
+            if len(result) > _MOST_STATES:
                 raise Undecided("too many rule bodies")
             children = self._children(state)
         self.complete = not queue and not self._limits.budget.expired()
-        return found
+        return result
 
     def _starts(self) -> Iterator[Conjunction]:
         used = Resources(0, 0, len(self._fixed), (0,) * len(self._limits.recall))
@@ -163,13 +163,13 @@ class Search:
     def _fitting_beside(self, used: Resources) -> set[tuple[int, int]]:
         """The numbers of what blocks use up, and of new variables, that are allowed beside `used`."""
         key = used._replace(cost=0)
-        found = self._fitting.get(key)
-        if found is None:
+        result = self._fitting.get(key)
+        if result is None:
             counts = range(max((len(block.types) for block in self._blocks), default=0) + 1)
             pairs = itertools.product(self._distinct_uses.items(), counts)
-            found = {(i, n) for (more, i), n in pairs if self._limits.allow(key, more, n)}
-            self._fitting[key] = found
-        return found
+            result = {(i, n) for (more, i), n in pairs if self._limits.allow(key, more, n)}
+            self._fitting[key] = result
+        return result
 
     def _pairs(self, state: Conjunction) -> Iterator[Conjunction]:
         """The extensions of `state` by two tests that say something together only."""
@@ -202,24 +202,24 @@ class Search:
         tests = [i for i, _ in state.placements if i in self._tests]
         if self._sieve is not None and self._is_loose(state):
             return self._beside_negated(tests)
-        found = self._known_useful.get((state.types, core))
-        if found is None:
-            found = set(range(len(self._blocks))) - self._tests
+        result = self._known_useful.get((state.types, core))
+        if result is None:
+            result = set(range(len(self._blocks))) - self._tests
             if core or self._sighted:
-                found |= self._undominated_tests(state.types, core)
-            self._known_useful[state.types, core] = found
+                result |= self._undominated_tests(state.types, core)
+            self._known_useful[state.types, core] = result
         if self._sieve is not None and tests:
-            return found & self._sieve.worthwhile(tests)
-        return found
+            return result & self._sieve.worthwhile(tests)
+        return result
 
     def _beside_negated(self, tests: Sequence[int]) -> Collection[int]:
         """The blocks that may be added where but negated literals and some tests are about the leaf."""
         assert self._sieve is not None
         if tests and not self._sieve.is_vain(tests):
             return self._sieve.worthwhile(tests)
-        found = set(self._sieve.witnesses) if self._sighted else set()
+        result = set(self._sieve.witnesses) if self._sighted else set()
         return (
-            found if tests else found | set(self._sieve.alone) | set(range(len(self._blocks))) - self._tests
+            result if tests else result | set(self._sieve.alone) | set(range(len(self._blocks))) - self._tests
         )
 
     def _undominated_tests(self, types: tuple[str, ...], core: tuple[Placement, ...]) -> set[int]:
@@ -238,7 +238,7 @@ class Search:
 
         Without replacement, literals of one predicate constrain each other without sharing a variable.
         """
-        found: list[_Option] = []
+        result: list[_Option] = []
         by_type: dict[str, list[int]] = {}
         for variable, kind in enumerate(types):
             by_type.setdefault(kind, []).append(variable)
@@ -260,8 +260,8 @@ class Search:
                 numbers = itertools.count(len(types))
                 variables = tuple(next(numbers) if v is None else v for v in choice)
                 new = tuple(kind for v, kind in zip(choice, block.types, strict=True) if v is None)
-                found.append(((index, variables), new, bool(known)))
-        return found
+                result.append(((index, variables), new, bool(known)))
+        return result
 
     def _places(self, known: list[int], kind: str) -> list[int | None]:
         """The variables of a type that a block may have: the known ones, or a new one (None)."""
@@ -308,16 +308,16 @@ class Search:
         types, placements, order = extension.canonical
         bound = {variables[place] for i, variables in placements for place in self._blocks[i].binds}
         unbound = {v for v, kind in enumerate(types) if kind in self._unguarded and v not in bound}
-        found = Conjunction(types, placements, extension.used, projection, frozenset(unbound))
+        result = Conjunction(types, placements, extension.used, projection, frozenset(unbound))
         if self._without_replacement:
-            return found._replace(key=(types, placements))
+            return result._replace(key=(types, placements))
         raw = {order[v] for v in unbound}
         keys = (
             (digest, tuple(i for i, v in enumerate(each) if v in raw), *self._shape(placements, order, each))
             for digest, each in zip(digests, extension.orders, strict=True)
         )
         digest, missing, seen, counts = min(keys)
-        return found._replace(key=(types, digest, missing, seen), counts=counts)
+        return result._replace(key=(types, digest, missing, seen), counts=counts)
 
     def _shape(
         self, placements: Sequence[Placement], order: Order, other: Order
@@ -431,14 +431,14 @@ class Sieve:
     def worthwhile(self, tests: Sequence[int]) -> set[int]:
         """The tests that leave fewer values than these do, and those that constraints may want besides."""
         left = self._left(tests)
-        found: set[int] = set()
+        result: set[int] = set()
         known = {self._kinds[i] for i in tests} if self._sighted else set(self._kinds.values())
         for i in self._order:
             rest = left & self._rows[i]
             if rest and (rest != left or self._kinds[i] not in known):
-                found.add(i)
+                result.add(i)
                 known |= {self._kinds[i]} if rest == left else set()
-        return found
+        return result
 
     def _left(self, tests: Sequence[int]) -> int:
         left = -1

@@ -52,16 +52,16 @@ class Distinctness:
         assert isinstance(left, int)
         names = [(types[x], True) if isinstance(x, int) else (x, False) for x in (left, right)]
         key = (*names[0], *names[1])
-        found = self._equal.get(key)
-        if found is None:
+        result = self._equal.get(key)
+        if result is None:
             values = [self._values(*name) for name in names]
-            found = np.where(values[0][:, None] == values[1][None, :], _ALL, _NONE)
-            self._equal[key] = found
+            result = np.where(values[0][:, None] == values[1][None, :], _ALL, _NONE)
+            self._equal[key] = result
         shape = [1] * (len(types) + 1)
-        for variable, size in zip((left, right), found.shape, strict=True):
+        for variable, size in zip((left, right), result.shape, strict=True):
             if isinstance(variable, int):
                 shape[variable] = size
-        return found.reshape(shape)
+        return result.reshape(shape)
 
     def _values(self, name: str, is_type: bool) -> npt.NDArray[np.str_]:
         if not is_type:
@@ -86,7 +86,7 @@ def _leaves(literal: BodyLiteral, variables: Sequence[int]) -> Leaves:
 
 def inequalities(parts: Sequence[Part], names: Sequence[str], literals: Sequence[BodyLiteral]) -> list[str]:
     """The inequalities that a rule needs, as text."""
-    found = []
+    result = []
     for one, other in itertools.combinations(parts, 2):
         first, second = literals[one[0]], literals[other[0]]
         if first.family is None or first.family != second.family:
@@ -98,8 +98,8 @@ def inequalities(parts: Sequence[Part], names: Sequence[str], literals: Sequence
         differing = [pair for pair in zip(*sides, strict=True) if pair[0][0] != pair[1][0]]
         if any(left_ground and right_ground for (_, left_ground), (_, right_ground) in differing):
             continue
-        found.append(unequal_text([(left, right) for (left, _), (right, _) in differing]))
-    return found
+        result.append(unequal_text([(left, right) for (left, _), (right, _) in differing]))
+    return result
 
 
 def _grounds(literal: BodyLiteral) -> list[bool]:

@@ -70,12 +70,12 @@ def score(task: LasTask, hypothesis: Sequence[str], budget: Budget | None = None
         Expired: time or memory ran out.
         UserError: a rule does not parse, is refused (`#script`) or forbidden by the bias.
     """
-    found = covered(task, hypothesis, budget=budget)
-    open_examples = [e for e, ok in zip(task.examples, found, strict=True) if not ok]
+    result = covered(task, hypothesis, budget=budget)
+    open_examples = [e for e, ok in zip(task.examples, result, strict=True) if not ok]
     return Score(
         cost=hypothesis_cost(task, hypothesis),
         penalties=sum(e.penalty for e in open_examples if e.penalty is not None),
-        covered=tuple(found),
+        covered=tuple(result),
         broken=tuple(e.id for e in open_examples if e.penalty is None),
     )
 
@@ -257,7 +257,7 @@ def explain(task: LasTask, hypothesis: Sequence[str] | Solution, budget: Budget 
     rules = tuple(hypothesis.hypothesis if isinstance(hypothesis, Solution) else hypothesis)
     complete = covered(task, rules, budget=budget)
     needed = [False] * len(task.examples)
-    found = []
+    result = []
     for i, rule in enumerate(rules):
         without = covered(task, rules[:i] + rules[i + 1 :], budget=budget)
         covers, spoils = [], []
@@ -267,10 +267,10 @@ def explain(task: LasTask, hypothesis: Sequence[str] | Solution, budget: Budget 
                 needed[j] = True
             elif without[j] and not complete[j]:
                 spoils.append(example.id)
-        found.append(RuleExplanation(rule, hypothesis_cost(task, [rule]), tuple(covers), tuple(spoils)))
+        result.append(RuleExplanation(rule, hypothesis_cost(task, [rule]), tuple(covers), tuple(spoils)))
     pairs = list(zip(task.examples, complete, needed, strict=True))
     return Explanation(
-        tuple(found),
+        tuple(result),
         tuple(e.id for e, ok, need in pairs if ok and not need),
         tuple((e.id, e.penalty) for e, ok, _ in pairs if not ok),
     )

@@ -464,18 +464,18 @@ def find_counterexample(
     """
     solving = control.configuration.solve
     solving.solve_limit = _FIRST_CONFLICTS  # type: ignore[union-attr]
-    found = _answer(control, inputs, names, budget)
-    if found is False and not budget.expired():
+    result = _answer(control, inputs, names, budget)
+    if result is False and not budget.expired():
         holds = names("holds")
         with control.backend() as backend:
             for atom in control.symbolic_atoms:
                 if atom.symbol.name == holds and not atom.is_fact:
                     backend.add_heuristic(atom.literal, HeuristicType.True_, 1, 1, [])
         solving.solve_limit = "umax"  # type: ignore[union-attr]
-        found = _answer(control, inputs, names, budget)
-    if isinstance(found, bool):
+        result = _answer(control, inputs, names, budget)
+    if isinstance(result, bool):
         raise UserError("The comparison is undecided: the time limit was reached.")
-    if found is None:
+    if result is None:
         return None
     for name, arity in sorted(inputs):
         text = f"{name}({','.join(f'X{i}' for i in range(arity))})" if arity else name
@@ -483,20 +483,20 @@ def find_counterexample(
     control.ground([("fewer", [])])
     solving.models, solving.solve_limit = "0", "umax"  # type: ignore[union-attr]
     smaller = _answer(control, inputs, names, Budget.of(_SECONDS_TO_SHRINK, None))
-    return smaller if isinstance(smaller, Counterexample) else found
+    return smaller if isinstance(smaller, Counterexample) else result
 
 
 def _answer(
     control: Control, inputs: Collection[Signature], names: Names, budget: Budget
 ) -> Counterexample | Literal[False] | None:
     """The last answer set found in time; None if there is none, False if it is not known."""
-    found: list[Counterexample] = []
+    result: list[Counterexample] = []
 
     def keep(model: Model) -> None:
         atoms = [s for s in model.symbols(atoms=True) if (s.name, len(s.arguments)) in inputs]
         facts = tuple(str(s) for s in sorted(atoms) if not s.name.startswith(names.prefix))
         says = sorted(model.symbols(shown=True))
-        found.append(Counterexample(facts, _said(says, 0), _said(says, 1)))
+        result.append(Counterexample(facts, _said(says, 0), _said(says, 1)))
 
     with control.solve(on_model=keep, async_=True) as handle:
         while not handle.wait(_POLL):
@@ -504,8 +504,8 @@ def _answer(
                 handle.cancel()
                 break
         finished = handle.get().exhausted
-    if found:
-        return found[-1]
+    if result:
+        return result[-1]
     return None if finished else False
 
 

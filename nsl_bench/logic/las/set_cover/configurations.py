@@ -108,18 +108,18 @@ def _users(instance: Instance) -> list[list[int]]:
 def _implied(instance: Instance) -> tuple[Indices, ...]:
     """For each charge, the targets' charges that are paid wherever it is."""
     n_rules = len(instance.rules)
-    found = [n_rules + np.flatnonzero(violated) for violated in instance.violates.T]
-    return (*found, *[np.empty(0, np.intp)] * len(instance.needs))
+    result = [n_rules + np.flatnonzero(violated) for violated in instance.violates.T]
+    return (*result, *[np.empty(0, np.intp)] * len(instance.needs))
 
 
 def _excluded(instance: Instance) -> tuple[Indices, ...]:
     """For each charge, the rules that are not chosen where it is paid."""
     nothing = np.empty(0, np.intp)
-    found = [nothing] * len(instance.rules)
+    result = [nothing] * len(instance.rules)
     for needs, violators in zip(instance.needs, instance.violates, strict=True):
         single = len(needs) == 1 and not violators.any()
-        found.append(np.flatnonzero(instance.supports[needs[0]]) if single else nothing)
-    return tuple(found)
+        result.append(np.flatnonzero(instance.supports[needs[0]]) if single else nothing)
+    return tuple(result)
 
 
 @dataclass(frozen=True, eq=False)

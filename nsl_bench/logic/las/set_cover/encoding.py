@@ -139,13 +139,13 @@ class _Rc2(RC2Stratified):  # type: ignore[misc]
         # cores are minimized under a budget of RC2's own
         if left is not None and not self.minimizing:
             self.oracle.conf_budget(left)
-        found = self.oracle.solve_limited(assumptions=list(assumptions), expect_interrupt=True)
-        if self._conflicts_left() is not None and found is None and not self.minimizing:
+        result = self.oracle.solve_limited(assumptions=list(assumptions), expect_interrupt=True)
+        if self._conflicts_left() is not None and result is None and not self.minimizing:
             raise _Stopped
-        if found and time.monotonic() > self.watcher.next_offer:
+        if result and time.monotonic() > self.watcher.next_offer:
             self.watcher.offer(self.oracle.get_model())
             self.watcher.next_offer = time.monotonic() + _OFFER_SECONDS
-        return found
+        return result
 
     def _conflicts_left(self) -> int | None:
         """Conflicts that are still allowed, None for any number."""

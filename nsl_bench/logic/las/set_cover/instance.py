@@ -67,10 +67,10 @@ class Instance:
     def padded(self) -> Indices:
         """intp [t, most needs]: needs of each target, padded with the number of rows of `supports`."""
         width = max((len(needs) for needs in self.needs), default=0)
-        found = np.full((len(self.weights), width), len(self.supports), np.intp)
+        result = np.full((len(self.weights), width), len(self.supports), np.intp)
         for t, needs in enumerate(self.needs):
-            found[t, : len(needs)] = needs
-        return found
+            result[t, : len(needs)] = needs
+        return result
 
     @cached_property
     def needy(self) -> Flags:
@@ -80,10 +80,10 @@ class Instance:
     def supporters(self) -> Flags:
         """bool [t, r]: rules that support some need of a target."""
         rows = np.concatenate([self.supports, np.zeros((1, len(self.rules)), np.bool_)])
-        found = np.zeros((len(self.weights), len(self.rules)), np.bool_)
+        result = np.zeros((len(self.weights), len(self.rules)), np.bool_)
         for column in self.padded.T:
-            found |= rows[column]
-        return found
+            result |= rows[column]
+        return result
 
     def named(self, chosen: Iterable[int]) -> tuple[int, ...]:
         """The candidates that these rules (indices into `rules`) are, ascending."""
@@ -185,9 +185,9 @@ def dominated(instance: Instance, considered: Flags) -> Flags:
         considered: bool [r], the rules that are still in use.
     """
     n = len(instance.rules)
-    found = np.zeros(n, np.bool_)
+    result = np.zeros(n, np.bool_)
     if n < 2:
-        return found
+        return result
     supports = np.packbits(instance.supports, axis=0).T.copy()
     violates = np.packbits(instance.violates, axis=0).T.copy()
     n_supports = instance.supports.sum(axis=0)
@@ -206,11 +206,11 @@ def dominated(instance: Instance, considered: Flags) -> Flags:
         if len(rivals):
             misses = (supports[r] & ~supports[rivals]).any(axis=1)
             if not (misses | (violates[rivals] & ~violates[r]).any(axis=1)).all():
-                found[r] = True
+                result[r] = True
                 continue
         for need in needs.tolist():
             undominated[need].append(r)
-    return found
+    return result
 
 
 def split(instance: Instance) -> list[Instance]:

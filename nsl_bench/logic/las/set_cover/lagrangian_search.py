@@ -31,10 +31,10 @@ _RISE = 0.3
 
 def search(instance: Instance, known: Choice, budget: Budget | None = None) -> Choice:
     """The choice of least score; on a deadline, the best one so far, with a bound."""
-    found = _Search(instance.capped(known.score), known, budget)
-    proven = found.run()
-    bound = found.score if proven else max(known.bound, min(found.lowest(), found.score))
-    return Choice(found.rules, found.score, bound, proven)
+    result = _Search(instance.capped(known.score), known, budget)
+    proven = result.run()
+    bound = result.score if proven else max(known.bound, min(result.lowest(), result.score))
+    return Choice(result.rules, result.score, bound, proven)
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,8 +158,8 @@ class _Search:
         if part is None:
             return replace(node, bound=self.score)
         regrets = replace(split.regrets, of_configurations=split.regrets.of_configurations[kept])
-        found = part.split(_STEPS_CHILD, self.score, regrets)
-        return _Node(max(node.bound, found.bound), np.packbits(left), paid, constant, found.regrets)
+        result = part.split(_STEPS_CHILD, self.score, regrets)
+        return _Node(max(node.bound, result.bound), np.packbits(left), paid, constant, result.regrets)
 
     def _own_without(self, relaxation: Relaxation, new: Indices) -> npt.NDArray[np.int64]:
         """int64 [s]: what the configurations pay of their own when further charges are paid."""
@@ -190,8 +190,8 @@ class _Search:
             return [int(undecided.argmax())] if undecided.any() else []
         gap = max(1.0, float(self.score - split.bound))
         worth = np.minimum(excludes, gap)[likely] * np.minimum(pays, gap)[likely]
-        found: list[int] = likely[np.argsort(-worth, kind="stable")[:_CANDIDATES]].tolist()
-        return found
+        result: list[int] = likely[np.argsort(-worth, kind="stable")[:_CANDIDATES]].tolist()
+        return result
 
     def _usage(
         self, node: _Node, relaxation: Relaxation, split: Split
@@ -204,8 +204,8 @@ class _Search:
         kept = (each >= 0) & ~node.paid[whole.charges]
         shape = (whole.n_blocks, len(whole.weights))
         cells = self._cells[kept]
-        found = np.bincount(cells, each[kept], shape[0] * shape[1]).reshape(shape)
-        return np.asarray(found, np.float64), np.bincount(whole.charges[kept], minlength=shape[1]) > 0
+        result = np.bincount(cells, each[kept], shape[0] * shape[1]).reshape(shape)
+        return np.asarray(result, np.float64), np.bincount(whole.charges[kept], minlength=shape[1]) > 0
 
     def _round(self, relaxation: Relaxation, split: Split) -> None:
         """Tries the rules of the configurations that are picked most often."""

@@ -275,9 +275,9 @@ def _solved(solver: Any, assumptions: Sequence[int], budget: Budget | None) -> b
     """Whether the clauses can be satisfied under assumptions; None if time ran out."""
     while budget is None or not budget.expired():
         solver.conf_budget(_CONFLICTS)
-        found: bool | None = solver.solve_limited(assumptions=list(assumptions))
-        if found is not None:
-            return found
+        result: bool | None = solver.solve_limited(assumptions=list(assumptions))
+        if result is not None:
+            return result
     return None
 
 
@@ -286,15 +286,15 @@ def _fillers(
 ) -> dict[tuple[int, int], list[int]]:
     """The rules, numbered from 1, that fill each cell that a target speaks about."""
     wanted: dict[int, dict[int, list[int]]] = {}
-    found: dict[tuple[int, int], list[int]] = {}
+    result: dict[tuple[int, int], list[int]] = {}
     for target in targets:
         asked = demands(target.condition) or Demands((), ())
         for atom in [*itertools.chain.from_iterable(asked.needs), *asked.bans]:
-            rules = found.setdefault((atom, target.column), [])
+            rules = result.setdefault((atom, target.column), [])
             wanted.setdefault(cells.row[atom], {})[target.column] = rules
     for number, candidate in enumerate(candidates, start=1):
         for row, column in zip(*(side.tolist() for side in candidate.cells()), strict=True):
             fillers = wanted.get(row, {}).get(column)
             if fillers is not None:
                 fillers.append(number)
-    return found
+    return result

@@ -206,25 +206,25 @@ class Relaxation:
 
     def _shares(self, of_charges: Floats) -> Floats:
         """float32 [blocks, m]: the weights of charges, split as the regrets say."""
-        found: Floats = of_charges * (self._float_weights / np.maximum(of_charges.sum(axis=0), _TINY))
-        return found
+        result: Floats = of_charges * (self._float_weights / np.maximum(of_charges.sum(axis=0), _TINY))
+        return result
 
     def _strategy(self, of_configurations: Floats) -> Floats:
         """float32 [s]: how often each block picks its configurations."""
         sums = np.add.reduceat(of_configurations, self.starts)
-        found = np.asarray(of_configurations / np.maximum(sums, _TINY)[self.block], np.float32)
-        found[self.starts[sums <= _TINY]] = 1
-        return found
+        result = np.asarray(of_configurations / np.maximum(sums, _TINY)[self.block], np.float32)
+        result[self.starts[sums <= _TINY]] = 1
+        return result
 
     def _used(self, usage: Floats) -> Floats:
         """float32 [blocks, m]: how often each block incurs each shared charge."""
-        found: Floats = (self.matrix.T @ usage).reshape(self.n_blocks, -1)
-        return found
+        result: Floats = (self.matrix.T @ usage).reshape(self.n_blocks, -1)
+        return result
 
     def _costs(self, shares: Floats) -> Floats:
         """float32 [s]: what each configuration pays."""
-        found: Floats = self._float_own + self.matrix @ shares.ravel()
-        return found
+        result: Floats = self._float_own + self.matrix @ shares.ravel()
+        return result
 
     def _is_enough(self, shares: Floats, goal: int, budget: Budget | None) -> bool:
         """Whether the bound seems to reach the goal, or the budget is used up."""

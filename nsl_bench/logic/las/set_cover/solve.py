@@ -65,9 +65,9 @@ def _by_branching(
     instance: Instance, known: Choice, budget: Budget | None, work: int | None = None
 ) -> Choice:
     """Branch and bound by price, from a known choice and bound."""
-    found = branch_and_bound(instance, known.score, budget, work)
-    bound = found.score if found.proven else min(known.bound, found.score)
-    return found._replace(rules=known.rules if found.rules is None else found.rules, bound=bound)
+    result = branch_and_bound(instance, known.score, budget, work)
+    bound = result.score if result.proven else min(known.bound, result.score)
+    return result._replace(rules=known.rules if result.rules is None else result.rules, bound=bound)
 
 
 def _by_bounds(instance: Instance, known: Choice, budget: Budget | None) -> Choice:

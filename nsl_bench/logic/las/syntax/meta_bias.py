@@ -61,8 +61,8 @@ def spoken(program: asp.Program) -> Dialect | None:
     """Whose words a ``#bias`` program has; None if it has none of either."""
     if (_PRICES & program.derived) or program.signatures & _OWN.keys():
         return "fastlas"
-    told = {name for name, _ in program.signatures} & {"constraint", *_SWITCHES}
-    return "ilasp" if told or any("naf(" in rule.text for rule in program.rules) else None
+    predicates = {name for name, _ in program.signatures} & {"constraint", *_SWITCHES}
+    return "ilasp" if predicates or any("naf(" in rule.text for rule in program.rules) else None
 
 
 def untold(bodies: Sequence[ModeBody], *, limited: bool, negative: bool) -> str:

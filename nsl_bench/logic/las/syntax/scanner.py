@@ -172,5 +172,5 @@ def split_arguments(text: str, separator: str = ",") -> list[tuple[str, int]]:
             parts.append((text[start : match.start()], start))
             start = match.end()
     parts.append((text[start:], start))
-    found = [(part.strip(), offset + len(part) - len(part.lstrip())) for part, offset in parts]
-    return [(part, offset) for part, offset in found if part]
+    result = [(part.strip(), offset + len(part) - len(part.lstrip())) for part, offset in parts]
+    return [(part, offset) for part, offset in result if part]

@@ -94,18 +94,18 @@ def reached(vocabulary: Vocabulary) -> dict[str, Reach]:
             return False
         return _is_static(vocabulary, (kind, 1))
 
-    found: dict[str, dict[Symbol, Bits]] = {kind: {} for kind in kinds - others if matters(kind)}
-    if not found:
+    result: dict[str, dict[Symbol, Bits]] = {kind: {} for kind in kinds - others if matters(kind)}
+    if not result:
         return {}
     for atom, negated in known:
-        _reach(found, vocabulary, atom, grounding.atoms(*atom.signature), negated)
+        _reach(result, vocabulary, atom, grounding.atoms(*atom.signature), negated)
     for symbol, number in grounding.learned.items():
         if number in vocabulary.interest.asked:
             own = [(symbol.arguments, grounding.full)]
             for head in bias.heads:
                 if head.atom.signature == (symbol.name, len(symbol.arguments)):
-                    _reach(found, vocabulary, head.atom, own)
-    return {kind: Reach(values, kind in loose) for kind, values in found.items()}
+                    _reach(result, vocabulary, head.atom, own)
+    return {kind: Reach(values, kind in loose) for kind, values in result.items()}
 
 
 def _is_static(vocabulary: Vocabulary, signature: Signature) -> bool:
@@ -151,19 +151,19 @@ def settled(vocabulary: Vocabulary, kind: str, reach: Reach, *, narrows: bool) -
     """The values of a type that matter and the tests that are left."""
     values, witness = _values(vocabulary, kind, reach)
     masks = _masks(vocabulary, reach, values, witness)
-    found: dict[ModeLiteral, list[Test]] = {}
+    result: dict[ModeLiteral, list[Test]] = {}
     complete = True
     for mode in _tests(vocabulary, kind):
         allowed, rows = test_rows(vocabulary, mode, values)
-        found[mode], seen = _narrowed(vocabulary, mode, allowed, rows, masks, witness, narrows)
+        result[mode], seen = _narrowed(vocabulary, mode, allowed, rows, masks, witness, narrows)
         complete &= seen
     unnamed = np.array([reach.loose and value not in reach.named for value in values], np.bool_)
     if not reach.loose:
-        return Settled(values, found, complete, unnamed, witness)
-    kept = _apart(values, found, ~unnamed, witness)
-    found = {mode: [(constants, row[kept]) for constants, row in each] for mode, each in found.items()}
+        return Settled(values, result, complete, unnamed, witness)
+    kept = _apart(values, result, ~unnamed, witness)
+    result = {mode: [(constants, row[kept]) for constants, row in each] for mode, each in result.items()}
     place = None if witness is None else kept.index(witness)
-    return Settled(tuple(values[i] for i in kept), found, complete, unnamed[kept], place)
+    return Settled(tuple(values[i] for i in kept), result, complete, unnamed[kept], place)
 
 
 def _values(vocabulary: Vocabulary, kind: str, reach: Reach) -> tuple[tuple[Symbol, ...], int | None]:
@@ -188,16 +188,16 @@ def _masks(
     """bool [values]: where it helps that a test holds, and where it hurts."""
     interest, full = vocabulary.interest, vocabulary.grounding.full
     none = np.zeros_like(full)
-    found = []
+    result = []
     for columns, unnamed in ((interest.wanted, none), (interest.unwanted, full)):
         where = [(full if reach.loose else reach.named[v]) if v in reach.named else unnamed for v in values]
         flags = np.array([bool((columns & each).any()) for each in where], np.bool_)
         if witness is not None:
             flags[witness] = True
-        found.append(flags)
+        result.append(flags)
     if reach.loose:  # to hold of such a value makes the tests vain, whatever the examples want
-        found[1] |= np.array([v not in reach.named for v in values], np.bool_)
-    return found[0], found[1]
+        result[1] |= np.array([v not in reach.named for v in values], np.bool_)
+    return result[0], result[1]
 
 
 def test_rows(
@@ -292,23 +292,23 @@ def _narrowed(
         indices = _different(pack(rows[:, good | bad]))
     places = zip(*np.unravel_index(indices, shape), strict=True) if shape else [()]
     constants = [tuple(own[i] for own, i in zip(texts, each, strict=True)) for each in places]
-    found = [(each, rows[i]) for each, i in zip(constants, indices.tolist(), strict=True)]
-    if not narrows or (mode.anti_reflexive and len(shape) > 1) or len(found) < 2:
-        return found, True
-    literals = vocabulary.priced_tests(mode, [each for each, _ in found])
+    result = [(each, rows[i]) for each, i in zip(constants, indices.tolist(), strict=True)]
+    if not narrows or (mode.anti_reflexive and len(shape) > 1) or len(result) < 2:
+        return result, True
+    literals = vocabulary.priced_tests(mode, [each for each, _ in result])
     if literals is None:
-        return found, True
+        return result, True
     prices = [(*literal.costs.values(), literal.size) for literal in literals]
     kinds = [literal.kind for literal in literals]
     interest = Interest(pack(good), pack(bad), frozenset())
-    kept = undominated(kinds, [pack(row) for _, row in found], prices, interest)
+    kept = undominated(kinds, [pack(row) for _, row in result], prices, interest)
     complete = True
     if witness is not None:
         for kind in set(kinds):
             own_prices = [prices[i] for i in kept if kinds[i] == kind]
-            at = [prices[i] for i in kept if kinds[i] == kind and found[i][1][witness]]
+            at = [prices[i] for i in kept if kinds[i] == kind and result[i][1][witness]]
             complete &= bool(at) and min(at) == min(own_prices)
-    return [found[i] for i in kept], complete
+    return [result[i] for i in kept], complete
 
 
 def _different(rows: Bits) -> npt.NDArray[np.intp]:

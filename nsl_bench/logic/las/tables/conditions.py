@@ -196,7 +196,7 @@ class _Conditions:
             else:
                 alive &= unpack(bits, self._grounding.columns.n)[columns] == sign
         asked = tuple(signs)
-        found = []
+        result = []
         for column, group, holds, side in zip(
             columns.tolist(), self._class_of[columns].tolist(), alive.tolist(), positive, strict=True
         ):
@@ -205,8 +205,8 @@ class _Conditions:
             formula = self._formulas.get(key)
             if formula is None:
                 formula = self._formulas[key] = self._make(group, wanted, side)
-            found.append(formula)
-        return found
+            result.append(formula)
+        return result
 
     def _make(self, group: int, wanted: Sequence[tuple[int, bool]], positive: bool) -> Formula:
         if self._budget is not None:
@@ -229,10 +229,10 @@ def _classes(grounding: Grounding) -> tuple[list[tuple[int, ...]], npt.NDArray[A
 
 def _derived_sets(task: LasTask, grounding: Grounding) -> _Extras:
     n = grounding.columns.n
-    found: dict[int, tuple[tuple[int, bool], ...]] = {}
+    result: dict[int, tuple[tuple[int, bool], ...]] = {}
     wrong = np.zeros(n, np.bool_)
     if task.bias.dialect != "fastlas":
-        return _Extras(found, wrong)
+        return _Extras(result, wrong)
     for name, sign in (("inclusion", True), ("exclusion", False)):
         if grounding.depends(name, 1):
             raise Undecided("inclusions or exclusions that depend on what is learned")
@@ -243,5 +243,5 @@ def _derived_sets(task: LasTask, grounding: Grounding) -> _Extras:
                 wrong |= stated & (unpack(value, n) != sign)
                 continue
             for column in np.flatnonzero(stated).tolist():
-                found[column] = (*found.get(column, ()), (atom, sign))
-    return _Extras(found, wrong)
+                result[column] = (*result.get(column, ()), (atom, sign))
+    return _Extras(result, wrong)

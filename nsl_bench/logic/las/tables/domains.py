@@ -70,10 +70,10 @@ class Domain:
         """intp [size, n]: the value at each index in each column; 0 where there is none."""
         if self.local is None:
             return np.repeat(np.arange(self.size)[:, None], n, axis=1)
-        found = np.zeros((self.size, n), np.intp)
+        result = np.zeros((self.size, n), np.intp)
         value, column = np.nonzero(self.local >= 0)
-        found[self.local[value, column], column] = value
-        return found
+        result[self.local[value, column], column] = value
+        return result
 
 
 def make_domain(

@@ -93,8 +93,8 @@ def _bounds(
 def _columns(tables: Sequence[Bits]) -> Bits:
     """uint64 [words]: the columns in which some table holds anywhere."""
     rows = [np.bitwise_or.reduce(table.reshape(-1, table.shape[-1]), axis=0) for table in tables]
-    found: Bits = np.bitwise_or.reduce(np.stack(rows), axis=0)
-    return found
+    result: Bits = np.bitwise_or.reduce(np.stack(rows), axis=0)
+    return result
 
 
 _MOST_WORDS = 1 << 26
@@ -118,11 +118,11 @@ def undominated(
     groups: dict[Hashable, list[int]] = {}
     for i, kind in enumerate(kinds):
         groups.setdefault(kind, []).append(i)
-    found: list[int] = []
+    result: list[int] = []
     for group in groups.values():
         own = [tables[i] for i in group]
-        found += [group[k] for k in _best_of_kind(own, [costs[i] for i in group], interest)]
-    return sorted(found)
+        result += [group[k] for k in _best_of_kind(own, [costs[i] for i in group], interest)]
+    return sorted(result)
 
 
 def _best_of_kind(tables: Sequence[Bits], costs: Sequence[tuple[int, ...]], interest: Interest) -> list[int]:

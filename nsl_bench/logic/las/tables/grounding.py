@@ -74,17 +74,17 @@ class Grounding:
 
     def atoms(self, name: str, arity: int) -> list[tuple[tuple[Symbol, ...], Bits]]:
         """Arguments and columns (uint64 [words]) of each decided atom of a predicate that holds anywhere."""
-        found = self._atoms.get((name, arity))
-        if found is None:
-            found = []
+        result = self._atoms.get((name, arity))
+        if result is None:
+            result = []
             for atom in self._control.symbolic_atoms.by_signature(name, arity):
                 bits = self._bits(atom.literal, atom.is_fact)
                 if bits is None:
                     self._dependent.add((name, arity))
                 elif bits is self.full or bits.any():
-                    found.append((tuple(atom.symbol.arguments), bits))
-            self._atoms[(name, arity)] = found
-        return found
+                    result.append((tuple(atom.symbol.arguments), bits))
+            self._atoms[(name, arity)] = result
+        return result
 
     def depends(self, name: str, arity: int) -> bool:
         """Whether some atom of the predicate depends on what is learned."""
@@ -103,10 +103,10 @@ class Grounding:
 
     def lookup_symbol(self, symbol: Symbol) -> tuple[int, Bits | None]:
         """`lookup` of an atom that has been read."""
-        found = self._control.symbolic_atoms[symbol]
-        if found is None:
+        result = self._control.symbolic_atoms[symbol]
+        if result is None:
             return 0, np.zeros(self.columns.words, np.uint64)
-        return found.literal, self._bits(found.literal, found.is_fact)
+        return result.literal, self._bits(result.literal, result.is_fact)
 
     def symbol(self, text: str) -> Symbol | None:
         """A ground term or atom, with the background's ``#const`` put in; None if the text is none."""

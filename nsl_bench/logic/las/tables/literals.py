@@ -125,20 +125,20 @@ class Vocabulary:
 
     def domain(self, name: str) -> Domain:
         """The domain of variables of type `name`."""
-        found = self._domains.get(name)
-        if found is None:
+        result = self._domains.get(name)
+        if result is None:
             guarded = (name, 1) in self.grounding.derivable
             settled = self.settled(name)
             if settled is not None:
                 values = settled.values
                 guards = np.broadcast_to(self.columns.full, (len(values), self.columns.words))
-                found = Domain(name, values, guarded, np.ascontiguousarray(guards), None)
+                result = Domain(name, values, guarded, np.ascontiguousarray(guards), None)
             else:
                 everywhere = name in self._head_types or self.without_replacement
                 open_values = None if guarded else self._open_values(name)
-                found = make_domain(name, self.grounding, open_values, everywhere=everywhere)
-            self._domains[name] = found
-        return found
+                result = make_domain(name, self.grounding, open_values, everywhere=everywhere)
+            self._domains[name] = result
+        return result
 
     @cached_property
     def _reached(self) -> dict[str, Reach]:
@@ -161,32 +161,32 @@ class Vocabulary:
         """The types of which no body needs two variables, for they never have two members."""
         places = [mode.literal.variable_types for mode in self.bias.literals]
         several = {kind for types in places for kind in types if types.count(kind) > 1}
-        found = {kind for types in places for kind in types} - several
+        result = {kind for types in places for kind in types} - several
         if self.without_replacement or self.sight is not None:
             return frozenset()
-        return frozenset(kind for kind in found if self.domain(kind).is_single)
+        return frozenset(kind for kind in result if self.domain(kind).is_single)
 
     def constants(self, name: str) -> dict[str, Symbol]:
         """The values of ``const(name)``, text to symbol."""
-        found = self._constants.get(name)
-        if found is None:
+        result = self._constants.get(name)
+        if result is None:
             if self.grounding.depends(name, 1):
                 raise Undecided("a type depends on what is learned")
             symbols = [self.ground_term(value) for kind, value in self.bias.constants if kind == name]
             symbols += [arguments[0] for arguments, _ in self.grounding.atoms(name, 1)]
-            found = {str(symbol): symbol for symbol in sorted(symbols)}
-            self._constants[name] = found
-        return found
+            result = {str(symbol): symbol for symbol in sorted(symbols)}
+            self._constants[name] = result
+        return result
 
     def constants_at(self, places: Iterable[Placeholder]) -> list[dict[str, Symbol]]:
         """What may stand at each ``const(type)`` among some places."""
-        found = []
+        result = []
         for place in places:
             if place.kind == "const":
-                found.append(self.constants(place.type))
-                if not found[-1]:
+                result.append(self.constants(place.type))
+                if not result[-1]:
                     raise without_constant(place.type)
-        return found
+        return result
 
     def fillings(
         self, atom: ModeAtom, arguments: Sequence[Symbol]
@@ -225,11 +225,11 @@ class Vocabulary:
 
     def resolved(self, atom: ModeAtom) -> ModeAtom:
         """The declared atom with ground terms as clingo writes them: ``p(1+1,var(t))`` is ``p(2,var(t))``."""
-        found = self._resolved.get(atom)
-        if found is None:
-            found = ModeAtom(atom.predicate, tuple(map(self._resolved_term, atom.arguments)))
-            self._resolved[atom] = found
-        return found
+        result = self._resolved.get(atom)
+        if result is None:
+            result = ModeAtom(atom.predicate, tuple(map(self._resolved_term, atom.arguments)))
+            self._resolved[atom] = result
+        return result
 
     def _resolved_term(self, term: ModeTerm) -> ModeTerm:
         if isinstance(term, Compound):
@@ -259,13 +259,13 @@ class Vocabulary:
 
     def literals(self) -> list[BodyLiteral]:
         """All literals that bodies may hold and that are neither true nor false of everything by name."""
-        found = self._literals()
+        result = self._literals()
         if not self.additive and self._settled and self._narrows:
             self._narrows = False  # a literal at another's cost is no better in every rule
             self._settled.clear()
             self._domains.clear()
-            found = self._literals()
-        return found
+            result = self._literals()
+        return result
 
     def _literals(self) -> list[BodyLiteral]:
         found: list[list[BodyLiteral]] = []
@@ -303,18 +303,18 @@ class Vocabulary:
         """The literals of a declaration, with these constants and tables."""
         types = mode.literal.variable_types
         atom = self.resolved(mode.literal) if isinstance(mode.literal, ModeAtom) else None
-        found = [BodyLiteral(mode, constants, types, table, {}, atom) for constants, table in made]
-        return [literal._replace(kind=self._kind(literal)) for literal in found]
+        result = [BodyLiteral(mode, constants, types, table, {}, atom) for constants, table in made]
+        return [literal._replace(kind=self._kind(literal)) for literal in result]
 
     def priced_tests(
         self, mode: ModeLiteral, constants: Sequence[tuple[str, ...]]
     ) -> list[BodyLiteral] | None:
         """The tests of a declaration with their costs, without tables; None if costs may be no sums."""
-        found = self._made(mode, [(each, self.columns.full[:0]) for each in constants])
-        costs = self._costs(found)
+        result = self._made(mode, [(each, self.columns.full[:0]) for each in constants])
+        costs = self._costs(result)
         if costs is None:
             return None
-        return [literal._replace(costs=each) for literal, each in zip(found, costs, strict=True)]
+        return [literal._replace(costs=each) for literal, each in zip(result, costs, strict=True)]
 
     def _tables_of(
         self, mode: ModeLiteral, types: Sequence[str]

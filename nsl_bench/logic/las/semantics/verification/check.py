@@ -67,13 +67,13 @@ def checked(task: LasTask, solution: Solution, budget: Budget, *, thorough: bool
             return _verify_unsatisfiable(plain, solution, stop)
         if solution.score is None:
             return replace(solution, unverified="no hypothesis to check was found")
-        found = _score(plain, solution.hypothesis, stop, solution)
+        result = _score(plain, solution.hypothesis, stop, solution)
     except (Unverifiable, Expired) as reason:
         if isinstance(reason, NotInSpace) and solution.solver == "exact":
             return _refuted(solution, str(reason))
         return replace(solution, unverified=str(reason) if thorough else "")
-    if not found.valid or found.total != solution.score:
-        return _corrected(plain, solution, found)
+    if not result.valid or result.total != solution.score:
+        return _corrected(plain, solution, result)
     solution = replace(solution, verified="score")
     return _verify_optimality(plain, solution, stop) if thorough else solution
 
@@ -172,20 +172,20 @@ def _verify_optimality(task: PlainTask, solution: Solution, stop: Callable[[], N
         return replace(solution, status="feasible", bound=0, message=_joined(solution, what))
     if best.score == solution.score:
         return replace(solution, verified="optimality")
-    found = _score(task, best.hypothesis, stop)
-    what = f"a hypothesis has a score of {found.total}, less than {solution.score}"
+    result = _score(task, best.hypothesis, stop)
+    what = f"a hypothesis has a score of {result.total}, less than {solution.score}"
     better = replace(solution, hypothesis=best.hypothesis, message=_joined(solution, what))
-    return replace(_corrected(task, better, found), message=better.message)
+    return replace(_corrected(task, better, result), message=better.message)
 
 
 def _verify_unsatisfiable(task: PlainTask, solution: Solution, stop: Callable[[], None]) -> Solution:
     best = find_better(task, _written_down(task, stop), None, stop)
     if best is None:
         return replace(solution, verified="optimality")
-    found = _score(task, best.hypothesis, stop)
+    result = _score(task, best.hypothesis, stop)
     better = replace(
         solution,
         hypothesis=best.hypothesis,
         message=_joined(replace(solution, message=""), "some hypothesis covers all that must be covered"),
     )
-    return replace(_corrected(task, better, found), message=better.message)
+    return replace(_corrected(task, better, result), message=better.message)

@@ -61,9 +61,9 @@ class Pricing:
         plain = {text: match for text in texts if (match := _FACT.fullmatch(text))}
         rest = [self._task.background, *(f"{text}." for text in texts if text not in plain)]
         heads = Signatures(parse("\n".join(f"{mode.literal}." for mode in self._task.heads))).found
-        found = derived_by(parse("\n".join(rest))) | heads | self._task.learned
+        result = derived_by(parse("\n".join(rest))) | heads | self._task.learned
         unary = {match[1] for match in plain.values() if match[2] and "," not in match[2]}
-        return unary | {name for name, arity in found if arity == 1}
+        return unary | {name for name, arity in result if arity == 1}
 
     def is_guarded(self, kind: str) -> bool:
         """Whether variables of a type are guarded by its predicate."""
@@ -90,14 +90,14 @@ class Pricing:
         lines = [f"copy(0..{len(contexts)}).", *statements.common(violation=True)]
         for i, context in enumerate(contexts):
             lines += statements.context(i, context, violation=True)
-        found: dict[tuple[str, int], set[tuple[clingo.Symbol, ...]]] = {}
+        result: dict[tuple[str, int], set[tuple[clingo.Symbol, ...]]] = {}
         control = grounded(lines, self._stop)
         for atom in control.symbolic_atoms:
             prefix, _, name = atom.symbol.name.partition("_")
             if prefix in ("p", "pe"):
                 arguments = tuple(atom.symbol.arguments[len(prefix) - 1 :])
-                found.setdefault((name, len(arguments)), set()).add(arguments)
-        return found
+                result.setdefault((name, len(arguments)), set()).add(arguments)
+        return result
 
     def numbers(self, mode: Mode, place: int) -> list[int]:
         """The numbers at a place of a mode's atom, in ascending order.
@@ -107,29 +107,29 @@ class Pricing:
         Args:
             place: which of its places, from 0.
         """
-        found: set[int] = set()
+        result: set[int] = set()
         (signature,) = Signatures(parse(f":- {mode.literal}.")).found
         for arguments in self._possible.get(signature, ()):
             values = placed(arguments, mode.literal)
             if values is not None and values[place].type == clingo.SymbolType.Number:
-                found.add(values[place].number)
+                result.add(values[place].number)
         if signature in self._fed:
             texts = self.constants(places(mode.literal)[place][1])
-            found |= {int(text) for text in texts if re.fullmatch(r"-?\d+", text)}
-        return sorted(found)
+            result |= {int(text) for text in texts if re.fullmatch(r"-?\d+", text)}
+        return sorted(result)
 
     @cached_property
     def _fed(self) -> set[tuple[str, int]]:
         """The predicates that rules may derive, and those of the background that these feed."""
         heads = Signatures(parse("\n".join(f"{mode.literal}." for mode in self._task.heads))).found
-        found = heads | set(self._task.learned)
+        result = heads | set(self._task.learned)
         background = [[s] for s in parse(self._task.background) if s.ast_type == ast.ASTType.Rule]
         while True:
-            fed = [derived_by(s) for s in background if Signatures(s[0].body).found & found]
-            more = found.union(*fed)
-            if more == found:
-                return found
-            found = more
+            fed = [derived_by(s) for s in background if Signatures(s[0].body).found & result]
+            more = result.union(*fed)
+            if more == result:
+                return result
+            result = more
 
     def of_hypothesis(self, rules: Sequence[str]) -> int:
         """What distinct rules cost together."""
@@ -163,15 +163,15 @@ class Pricing:
         rule = statements[0]
         similar = self._given.get(_words(text), [])
         form = _normal_form(text) if similar else ""
-        found: list[tuple[int, Shape | None]] = []
-        found += [(cost, None) for cost, each in similar if _normal_form(each) == form]
-        self._is_strict = bool(found)
+        result: list[tuple[int, Shape | None]] = []
+        result += [(cost, None) for cost, each in similar if _normal_form(each) == form]
+        self._is_strict = bool(result)
         shapes = list(dict.fromkeys(self._shape(rule, reading) for reading in self._reader.readings(rule)))
         priced = zip(prices(self._task, shapes, self._stop), shapes, strict=True)
-        found += [(cost, shape) for cost, shape in priced if cost is not None]
-        if not found:
+        result += [(cost, shape) for cost, shape in priced if cost is not None]
+        if not result:
             raise NotInSpace(f"the hypothesis space does not hold the rule '{text}'")
-        return min(found, key=lambda each: each[0])
+        return min(result, key=lambda each: each[0])
 
     def _shape(self, rule: ast.AST, reading: Reading) -> Shape:
         counted = tuple(sorted({str(literal) for literal, _ in reading.counted} | set(reading.thresholds)))
@@ -192,7 +192,7 @@ def prices(task: PlainTask, shapes: Sequence[Shape], stop: Callable[[], None]) -
     names = [task.bias, *(text for head, body in shapes for text in (head or "", *body))]
     prefix = next(p for i in itertools.count() if not any((p := f"v{i}_") in text for text in names))
     derives = ("penalty", 2) in derived_by(parse(task.bias))
-    found: list[int | None] = [None] * len(shapes)
+    result: list[int | None] = [None] * len(shapes)
     seen: set[int] = set()
     for start in range(0, len(shapes), _TOGETHER):
         chosen = range(start, min(start + _TOGETHER, len(shapes)))
@@ -203,8 +203,8 @@ def prices(task: PlainTask, shapes: Sequence[Shape], stop: Callable[[], None]) -
             if number in seen:
                 raise Unverifiable("#bias has several answer sets")
             seen.add(number)
-            found[number] = _total(model, None if derives else plain[number])
-    return found
+            result[number] = _total(model, None if derives else plain[number])
+    return result
 
 
 def _facts(task: PlainTask, shapes: Sequence[Shape], chosen: range, prefix: str) -> Iterator[str]:

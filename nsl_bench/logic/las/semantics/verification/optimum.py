@@ -131,7 +131,7 @@ def _conditions(
     task: PlainTask, statements: Statements, contexts: Sequence[tuple[str, ...]], base: set[clingo.Symbol]
 ) -> list[tuple[Cells, Cells] | None]:
     number = {context: i for i, context in enumerate(contexts)}
-    found: list[tuple[Cells, Cells] | None] = []
+    result: list[tuple[Cells, Cells] | None] = []
     for example in task.examples:
         inclusions, exclusions, context = asked_by(example)
         i = number[context]
@@ -141,8 +141,8 @@ def _conditions(
         )
         violated = clingo.Function("violated", [clingo.Number(i)])
         possible = violated not in base and not bans & base
-        found.append((needs - base, bans | {violated}) if possible else None)
-    return found
+        result.append((needs - base, bans | {violated}) if possible else None)
+    return result
 
 
 class _Chosen:

@@ -143,7 +143,7 @@ class Reader:
 
     def _matches(self, atom: ast.AST, mode: Mode, types: Types) -> Types | None:
         """All types, if an atom or comparison is an instance of a mode with types known before."""
-        found = dict(types)
+        result = dict(types)
         values: list[str] = []
         pairs: list[tuple[ast.AST, ast.AST]] = []
         form = self._forms[mode.literal]
@@ -163,11 +163,14 @@ class Reader:
             if place is not None:
                 values.append(str(term))
             if place is not None and place[0] == "num_var":
-                if term.ast_type != ast.ASTType.Variable or term.name in found:
+                if term.ast_type != ast.ASTType.Variable or term.name in result:
                     return None
-                found[term.name] = _NUMERIC + place[1]
+                result[term.name] = _NUMERIC + place[1]
             elif place is not None and place[0] == "var":
-                if term.ast_type != ast.ASTType.Variable or found.setdefault(term.name, place[1]) != place[1]:
+                if (
+                    term.ast_type != ast.ASTType.Variable
+                    or result.setdefault(term.name, place[1]) != place[1]
+                ):
                     return None
             elif place is not None:
                 if variables_of(term) or not self._is_constant(place[1], str(term)):
@@ -187,7 +190,7 @@ class Reader:
                 pairs.append((term.argument, wanted.argument))
             elif str(term) != str(wanted):
                 return None
-        return None if mode.distinct and len(set(values)) < len(values) else found
+        return None if mode.distinct and len(set(values)) < len(values) else result
 
 
 def _place(term: ast.AST) -> tuple[str, str] | None:
@@ -209,13 +212,13 @@ def is_constraint(head: ast.AST) -> bool:
 
 def placed(values: Sequence[Symbol], literal: str) -> list[Symbol] | None:
     """What stands at the places of a mode's atom with these arguments; None if it can't have them."""
-    found: list[Symbol] = []
+    result: list[Symbol] = []
     terms = parse(f":- {literal}.")[0].body[0].atom.symbol.arguments
     pairs = list(zip(terms, values, strict=True))
     while pairs:
         term, value = pairs.pop(0)
         if _place(term) is not None:
-            found.append(value)
+            result.append(value)
         elif term.ast_type == ast.ASTType.Function and term.arguments:
             same = value.type == SymbolType.Function and value.name == term.name
             if not same or len(value.arguments) != len(term.arguments):
@@ -223,7 +226,7 @@ def placed(values: Sequence[Symbol], literal: str) -> list[Symbol] | None:
             pairs = [*zip(term.arguments, value.arguments, strict=True), *pairs]
         elif str(value) != str(term):
             return None
-    return found
+    return result
 
 
 def _bound(literal: ast.AST) -> tuple[str, str, int] | None:
@@ -282,13 +285,13 @@ def _replacements(literals: Sequence[ast.AST]) -> set[Sides]:
                 symbol, negative = symbol.argument, True
             kind = (symbol.name, len(symbol.arguments), literal.sign, negative)
             atoms.append((kind, list(map(str, symbol.arguments))))
-    found = set()
+    result = set()
     for (one, left), (two, right) in itertools.combinations(atoms, 2):
         if one == two:
             pairs = [(a, b) for a, b in zip(left, right, strict=True) if a != b]
             if pairs:
-                found.add(frozenset(zip(*pairs, strict=True)))
-    return found
+                result.add(frozenset(zip(*pairs, strict=True)))
+    return result
 
 
 def variables_of(node: ast.AST) -> list[str]:

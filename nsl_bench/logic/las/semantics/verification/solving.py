@@ -19,9 +19,9 @@ class Unverifiable(Exception):
 
 def parse(text: str) -> list[ast.AST]:
     """The rules and ``#const`` statements of a program."""
-    found: list[ast.AST] = []
+    result: list[ast.AST] = []
     try:
-        ast.parse_string(text, found.append, logger=lambda *_: None)
+        ast.parse_string(text, result.append, logger=lambda *_: None)
     except RuntimeError:
         raise Unverifiable(f"'{text[:60]}' does not parse") from None
     kept = (ast.ASTType.Rule, ast.ASTType.Definition)
@@ -29,20 +29,20 @@ def parse(text: str) -> list[ast.AST]:
         *(ast.ASTType.Program, ast.ASTType.Comment, ast.ASTType.Defined),
         *(ast.ASTType.ShowSignature, ast.ASTType.ShowTerm),
     )
-    for statement in found:
+    for statement in result:
         if statement.ast_type not in (*kept, *silent):
             raise Unverifiable(f"'{statement}' is not a rule")
-    return [statement for statement in found if statement.ast_type in kept]
+    return [statement for statement in result if statement.ast_type in kept]
 
 
 def literal_of(text: str) -> tuple[bool, str]:
     """Whether a body literal is under ``not``, and its atom or comparison as clingo prints it."""
-    found = [literal for rule in parse(f":- {text}.") for literal in rule.body]
-    if len(found) != 1 or found[0].ast_type != ast.ASTType.Literal:
+    result = [literal for rule in parse(f":- {text}.") for literal in rule.body]
+    if len(result) != 1 or result[0].ast_type != ast.ASTType.Literal:
         raise Unverifiable(f"'{text[:60]}' is not one literal")
-    if found[0].sign == ast.Sign.DoubleNegation:
+    if result[0].sign == ast.Sign.DoubleNegation:
         raise Unverifiable(f"'{text[:60]}' is negated twice")
-    return found[0].sign == ast.Sign.Negation, str(found[0].atom)
+    return result[0].sign == ast.Sign.Negation, str(result[0].atom)
 
 
 def grounded(lines: Iterable[str], stop: Callable[[], None], options: Sequence[str] = ()) -> clingo.Control:

@@ -52,16 +52,16 @@ class _Space:
                     raise self._too_large()
         distinct = list(dict.fromkeys(shape for shapes in texts.values() for shape in shapes))
         known = dict(zip(distinct, prices(self._task, distinct, self._stop), strict=True))
-        found: dict[str, int] = {}
+        result: dict[str, int] = {}
         for text, shapes in texts.items():
             costs = [cost for shape in shapes if (cost := known[shape]) is not None]
             if costs:
-                found[text] = min(costs)
+                result[text] = min(costs)
         for cost, rule in self._task.rules:
-            found[rule] = min(cost, found.get(rule, cost))
-        if len(found) > self._most:
+            result[rule] = min(cost, result.get(rule, cost))
+        if len(result) > self._most:
             raise self._too_large()
-        return found
+        return result
 
     def _too_large(self) -> Unverifiable:
         return Unverifiable(f"the hypothesis space has more than {self._most:,} rules")
@@ -136,16 +136,16 @@ class _Space:
 
     def _intervals(self, mode: Mode, place: int) -> list[str]:
         """What may be said of a number: each two neighbouring ones have a threshold between them."""
-        found = self._known.get((mode.literal, place))
-        if found is None:
+        result = self._known.get((mode.literal, place))
+        if result is None:
             numbers = self._pricing.numbers(mode, place)
             pairs = itertools.product([None, *numbers[1:]], [None, *numbers[:-1]])
-            found = self._known[mode.literal, place] = [
+            result = self._known[mode.literal, place] = [
                 f"\x1e[{'' if low is None else low}..{'' if high is None else high}]"
                 for low, high in pairs
                 if low is None or high is None or low <= high
             ]
-        return found
+        return result
 
     def _safe(self, head: str | None, body: Sequence[Literal], kinds: Sequence[str]) -> str | None:
         """The rule with its guards and inequalities; None if a variable is bound by nothing."""
@@ -169,7 +169,7 @@ _INTERVAL = re.compile(r"\x1e\[(-?\d*)\.\.(-?\d*)\]")
 def _spelled(body: Sequence[str], *, priced: bool = False) -> list[str]:
     """The literals with a variable of its own for each interval, and its thresholds."""
     number = itertools.count(1)
-    found: list[str] = []
+    result: list[str] = []
     for text in body:
         bounds: list[tuple[str, str, int]] = []
 
@@ -178,19 +178,19 @@ def _spelled(body: Sequence[str], *, priced: bool = False) -> list[str]:
             bounds += [(name, sign, int(v)) for sign, v in ((">=", match[1]), ("<=", match[2])) if v]
             return name
 
-        found.append(_INTERVAL.sub(own, text))
-        found += [threshold(*b) if priced else f"{b[0]} {b[1]} {b[2]}" for b in bounds]
-    return found
+        result.append(_INTERVAL.sub(own, text))
+        result += [threshold(*b) if priced else f"{b[0]} {b[1]} {b[2]}" for b in bounds]
+    return result
 
 
 def _inequalities(body: Sequence[str]) -> list[str]:
     """What keeps two atoms of one predicate and sign from grounding to the same atom."""
-    found = []
+    result = []
     for one, two in itertools.combinations(body, 2):
         first, second = _ATOM.fullmatch(one), _ATOM.fullmatch(two)
         if first and second and first[1] == second[1] and _commas(first[2]) == _commas(second[2]):
-            found.append(f"f({first[2]}) != f({second[2]})")
-    return found
+            result.append(f"f({first[2]}) != f({second[2]})")
+    return result
 
 
 def _commas(arguments: str) -> int:

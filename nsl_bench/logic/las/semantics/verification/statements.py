@@ -307,10 +307,10 @@ def _arity(arguments: str | None) -> int:
 def _closure(rules: Sequence[ast.AST], given: set[Signature]) -> frozenset[Signature]:
     """The predicates in `given` and those that are derived from them."""
     parts = [(Signatures([rule.head]).found, Signatures(rule.body).found) for rule in rules]
-    found = set(given)
-    while more := {s for heads, body in parts if body & found for s in heads} - found:
-        found |= more
-    return frozenset(found)
+    result = set(given)
+    while more := {s for heads, body in parts if body & result for s in heads} - result:
+        result |= more
+    return frozenset(result)
 
 
 _TOGETHER = 20_000
@@ -361,8 +361,8 @@ def _together(statements: Statements, group: Sequence[Asked], stop: Callable[[],
     models = answer_sets(lines, 2, stop)
     if len(models) != 1:
         return None
-    found = {symbol.arguments[0].number for symbol in models[0]}
-    return [i in found for i in range(len(group))]
+    result = {symbol.arguments[0].number for symbol in models[0]}
+    return [i in result for i in range(len(group))]
 
 
 def _alone(statements: Statements, shared: Sequence[str], asked: Asked, stop: Callable[[], None]) -> bool:
