@@ -68,8 +68,8 @@ class FolderPool(ImageSource):
         self.wanted = None if concept_space is None or whole else frozenset(concept_space.concepts)
         files = self._without_copies(self.files())
         if concept_space is None:
-            shown = {concept for of_part in files.values() for concept in of_part}
-            names = tuple(c for c in self.all_concepts.concepts if c in shown)
+            concepts = {concept for of_part in files.values() for concept in of_part}
+            names = tuple(c for c in self.all_concepts.concepts if c in concepts)
             concept_space = ConceptSpace(self.all_concepts.name, names)
         self.concept_space = concept_space
         have = {concept for of_part in files.values() for concept in of_part}

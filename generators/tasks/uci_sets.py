@@ -258,16 +258,16 @@ def _checked(raw: Raw, one: UciSet, path: Path) -> Table:
     varying = [k for k, column in enumerate(columns) if len(set(column)) > 1]
     words = [k for k in varying if not numeric[k] and len(set(columns[k])) > len(complete) / 2]
     numbering = [k for k in varying if k not in words and _numbers_rows(raw.attributes[k], every[k])]
-    kept = [k for k in varying if k not in numbering and k not in words]
-    for k in kept:
+    columns_used = [k for k in varying if k not in numbering and k not in words]
+    for k in columns_used:
         if numeric[k] and not _numbers(columns[k]):
             raise UserError(f"{path}: the column {quoted(raw.attributes[k])} must hold numbers.")
-    if not kept:
+    if not columns_used:
         raise UserError(f"{path} has no column that can tell classes apart: all are constant or name rows.")
     return Table(
-        tuple(raw.attributes[k] for k in kept),
-        tuple(tuple(row[k] for k in kept) for row in complete),
-        tuple(numeric[k] for k in kept),
+        tuple(raw.attributes[k] for k in columns_used),
+        tuple(tuple(row[k] for k in columns_used) for row in complete),
+        tuple(numeric[k] for k in columns_used),
         tuple(row[-1] for row in complete),
         len(raw.rows) - len(complete),
         tuple(raw.attributes[k] for k in words),

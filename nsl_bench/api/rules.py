@@ -81,7 +81,7 @@ class Prediction:
     def __str__(self) -> str:
         from tabulate import tabulate
 
-        shown = [
+        lines = [
             {
                 **{name: row[name] for name in ("example", "step") if name in row},
                 "label": row["label"] or "none",
@@ -91,7 +91,7 @@ class Prediction:
             }
             for row in self.rows()
         ]
-        return str(tabulate(shown, headers="keys", disable_numparse=True))
+        return str(tabulate(lines, headers="keys", disable_numparse=True))
 
 
 def how_good(engine: str, width: float, std_err: float) -> str:

@@ -197,6 +197,6 @@ def problems_found(count: int) -> str:
 
 def _stop(sentence: str, code: int) -> None:
     # Names of files and the like may hold anything.
-    shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in sentence)
-    click.echo(f"nsl-bench: {shown}", err=True)
+    printable = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in sentence)
+    click.echo(f"nsl-bench: {printable}", err=True)
     sys.exit(code)

@@ -78,8 +78,10 @@ def line(*words: str | Path, **options: Path | str | None) -> str:
     from nsl_bench.leaderboard.accepted import SUBMISSIONS as ACCEPTED
     from nsl_bench.leaderboard.contests import BOARD as CONTESTS
 
-    shown = {name: value for name, value in options.items() if value not in (None, CONTESTS, ACCEPTED)}
-    given = [word for name, value in shown.items() for word in (f"--{name}", value)]
+    options_given = {
+        name: value for name, value in options.items() if value not in (None, CONTESTS, ACCEPTED)
+    }
+    given = [word for name, value in options_given.items() for word in (f"--{name}", value)]
     texts = (
         f"./{word}" if isinstance(word, Path) and str(word).startswith("-") else str(word)
         for word in [*words, *given]

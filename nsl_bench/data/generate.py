@@ -251,8 +251,8 @@ def _finish(plan: Plan, shared: Shared) -> Manifest:
     )
     schemas = {IMAGES: shared.pool_schema}
     schemas |= {config: table.schema for (config, _), table in shared.tables.items()}
-    shown = {name: reuse(split) for name, split in shared.splits.items()}
-    write_card(manifest, schemas, work, shown, plan.task.about)
+    reuse_of = {name: reuse(split) for name, split in shared.splits.items()}
+    write_card(manifest, schemas, work, reuse_of, plan.task.about)
     write_croissant(manifest, schemas, work, plan.task.about)
     files = {path: file_entry(work / path) for path in ("README.md", "croissant.json")}
     manifest = replace(manifest, files={**files, **manifest.files})

@@ -164,9 +164,9 @@ class _Encoded:
         by_image: dict[tuple[bool, int], bytes] = {}
         asked: npt.NDArray[np.bool_] = np.zeros(len(examples), np.bool_)
         asked[rows.start : rows.stop] = True
-        shown = (examples.images != BLANK) & asked[:, None]
+        visible = (examples.images != BLANK) & asked[:, None]
         for shifted in (False, True):
-            wanted = (examples.shifted == shifted)[:, None] & shown
+            wanted = (examples.shifted == shifted)[:, None] & visible
             indices = np.unique(examples.images[wanted]).astype(np.int64)
             change = shift if shifted else None
             jobs: list[_Chunk] = [(change, rows) for rows in chunks(indices, _CHUNK)]
@@ -178,7 +178,7 @@ class _Encoded:
                     by_image[shifted, index] = digest
         self.digests = np.zeros((*examples.images.shape, DIGEST_BYTES), np.uint8)
         shifted_rows = examples.shifted.tolist()
-        for i, slot in np.argwhere(shown).tolist():
+        for i, slot in np.argwhere(visible).tolist():
             digest = by_image[shifted_rows[i], int(examples.images[i, slot])]
             self.digests[i, slot] = np.frombuffer(digest, np.uint8)
 

@@ -120,8 +120,8 @@ class Memory:
 
     def free(self, gates: Tensor) -> Memory:
         """The memory with the usage after the last write and after what free gates [n, R] release."""
-        kept = (1 - gates[:, :, None] * self.reads).prod(dim=1)
-        return replace(self, usage=(self.usage + self.write - self.usage * self.write) * kept)
+        retained = (1 - gates[:, :, None] * self.reads).prod(dim=1)
+        return replace(self, usage=(self.usage + self.write - self.usage * self.write) * retained)
 
     def allocation(self) -> Tensor:
         """[n, N]: weights of a write to free places, the least used first."""

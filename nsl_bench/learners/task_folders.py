@@ -134,13 +134,13 @@ def _columns(view: View, images: bool) -> dict[str, Any]:
     if images:
         known: dict[bytes, bytes] = {}  # sources have few images, which come again and again
         try:
-            shown = [
+            pictures = [
                 [None if image is None else _png(image, known) for image in slots] for slots in view.images
             ]
         except TrackError:
             pass
         else:
-            columns["images"] = pa.array(shown, pa.list_(pa.binary()))
+            columns["images"] = pa.array(pictures, pa.list_(pa.binary()))
     return columns
 
 
@@ -156,10 +156,10 @@ def _labelled(few: LabelledImages) -> dict[str, Any]:
     import pyarrow as pa
 
     known: dict[bytes, bytes] = {}
-    shown = [[_png(image, known) if image.any() else None for image in places] for places in few.images]
+    pictures = [[_png(image, known) if image.any() else None for image in places] for places in few.images]
     columns: dict[str, Any] = {"example": [f"labelled-{i}" for i in range(len(few.targets))]}
     columns |= {f"symbol_{k}": few.targets[:, k] for k in range(few.targets.shape[1])}
-    return columns | {"images": pa.array(shown, pa.list_(pa.binary()))}
+    return columns | {"images": pa.array(pictures, pa.list_(pa.binary()))}
 
 
 def _nested(values: npt.NDArray[np.float32]) -> Any:

@@ -248,11 +248,11 @@ class _Table:
 
         with cache.lock(path):
             old, old_rows = self.read(path)
-            kept = ~np.isin(old, indices)
-            everything = np.concatenate([old[kept], indices])
+            remaining = ~np.isin(old, indices)
+            everything = np.concatenate([old[remaining], indices])
             order = np.argsort(everything)
             everything = everything[order]
-            values = np.concatenate([old_rows[kept], rows.astype(self.dtype)])[order]
+            values = np.concatenate([old_rows[remaining], rows.astype(self.dtype)])[order]
             column = pa.FixedSizeListArray.from_arrays(pa.array(values.ravel()), self.width)
             table = pa.table({"image": pa.array(everything, pa.int32()), self.column: column})
             with cache.replacing(path) as temporary:

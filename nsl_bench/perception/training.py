@@ -74,8 +74,8 @@ def first_of_each(labels: npt.NDArray[np.int16], limit: int | None) -> npt.NDArr
     """int64 [m]: the rows of the first `limit` images of each concept, ascending; all rows if None."""
     if limit is None:
         return np.arange(len(labels), dtype=np.int64)
-    kept = [np.flatnonzero(labels == concept)[:limit] for concept in np.unique(labels)]
-    return np.sort(np.concatenate(kept)).astype(np.int64)
+    limited = [np.flatnonzero(labels == concept)[:limit] for concept in np.unique(labels)]
+    return np.sort(np.concatenate(limited)).astype(np.int64)
 
 
 def last_of_each(labels: npt.NDArray[np.int16], share: float) -> npt.NDArray[np.bool_]:

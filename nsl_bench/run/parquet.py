@@ -141,8 +141,8 @@ def _merge(paths: Sequence[str], out: str) -> None:
     for path in paths:
         table = _table(path, None)
         # What else a file holds is not a run's, and need not go with what another file holds.
-        kept = (*_TEXTS, *_COUNTS, _CONCEPTS)
-        table = table.select([n for n in table.column_names if n in kept or n.startswith("p_")])
+        columns = (*_TEXTS, *_COUNTS, _CONCEPTS)
+        table = table.select([n for n in table.column_names if n in columns or n.startswith("p_")])
         keys = pa.array([Path(path).stem] * len(table), pa.string())
         tables.append(table.append_column("key", keys))
     try:

@@ -175,12 +175,12 @@ def sweep(
     with patient(), Turns(store, lambda status: _is_repeated(status, rerun)) as turns:
         statuses = {} if rerun == "all" else store.statuses()
         missing = {job.key(): job for job in in_order(to_do(jobs, statuses, rerun))}
-        kept = [statuses[key] for key in {job.key() for job in jobs} - missing.keys()]
-        before = sum(status in _WELL for status in kept)
+        statuses_done = [statuses[key] for key in {job.key() for job in jobs} - missing.keys()]
+        before = sum(status in _WELL for status in statuses_done)
         with tqdm(total=len(missing), unit="run", disable=not visible, dynamic_ncols=True) as bar:
             doing = _Doing(missing, store, turns, bar, on_failure, notify)
             doing.all(bench, executor)
-    failed_before = len(kept) - before + doing.failed_elsewhere
+    failed_before = len(statuses_done) - before + doing.failed_elsewhere
     return Tally(doing.done, doing.failed, before, failed_before, doing.elsewhere)
 
 

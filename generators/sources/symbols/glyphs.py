@@ -122,9 +122,9 @@ class SklearnRanks(Glyphs):
     def draw(self, concept: str, part: PoolPart, number: int) -> Grey:
         rank = rank_of(concept)
         of_digit = self._originals[part]
-        shown = [of_digit[int(digit)][number % len(of_digit[int(digit)])] for digit in str(rank)]
+        digits = [of_digit[int(digit)][number % len(of_digit[int(digit)])] for digit in str(rank)]
         key = (rank, COLOURS.index(colour_of(concept)), _PARTS.index(part), number)
-        return _moved(beside(shown), Dice(self._seed, *key))
+        return _moved(beside(digits), Dice(self._seed, *key))
 
     def hash_of(self, parts: tuple[PoolPart, ...]) -> str:
         return f"sklearn digits {self._images} {self._seed}"

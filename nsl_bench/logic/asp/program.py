@@ -266,9 +266,9 @@ def _where(node: ast.AST, what: str, place: tuple[int, int]) -> str:
     """Line and column of a statement, and its beginning."""
     begin = node.location.begin
     line, column = place[0] + begin.line - 1, begin.column + (place[1] - 1 if begin.line == 1 else 0)
-    shown = " ".join(str(node).split())[:60]
+    text = " ".join(str(node).split())[:60]
     name = what[:1].upper() + what[1:] if what.startswith("the ") else what
-    return f"{name}, line {line}, column {column}: '{shown}'"
+    return f"{name}, line {line}, column {column}: '{text}'"
 
 
 def _refusal(node: ast.AST, what: str, place: tuple[int, int]) -> str:

@@ -152,10 +152,12 @@ def checked_vectors(query: Query, probabilities: npt.ArrayLike) -> Vectors:
     for slot, values in enumerate(query.choices):
         if len(values) < concepts and (given[:, slot, len(values) :] > 0).any():
             raise UserError(f"Slot {slot} has {len(values)} concepts, but its probabilities cover more.")
-    kept = np.where(given > NEGLIGIBLE, given, 0.0)
-    apart = (given != kept).any(axis=(1, 2))
-    full, kept = (rows / np.maximum(np.einsum("nsc->ns", rows), 1.0)[..., None] for rows in (given, kept))
-    return Vectors(full, kept, apart)
+    remaining = np.where(given > NEGLIGIBLE, given, 0.0)
+    apart = (given != remaining).any(axis=(1, 2))
+    full, remaining = (
+        rows / np.maximum(np.einsum("nsc->ns", rows), 1.0)[..., None] for rows in (given, remaining)
+    )
+    return Vectors(full, remaining, apart)
 
 
 def slack(full: Floats, kept: Floats) -> Floats:

@@ -214,9 +214,9 @@ class _Search:
             for text in {*first.context} ^ {*second.context}
             if (atom := read_atom(text)) is not None
         }
-        shown = " and ".join(f"{name}/{arity}" for name, arity in sorted(differing)[:_MOST_NAMED])
-        if shown:
-            yield f"Their contexts differ in {shown}, which no #modeb tells apart."
+        predicates = " and ".join(f"{name}/{arity}" for name, arity in sorted(differing)[:_MOST_NAMED])
+        if predicates:
+            yield f"Their contexts differ in {predicates}, which no #modeb tells apart."
         elif first.context == second.context:
             yield "Their contexts are equal, so no rule can tell them apart."
 
@@ -274,9 +274,11 @@ class _Search:
         before = set(solution.covered)
         lost = [e for e, ok in zip(self._task.examples, kept, strict=True) if e.id in before and not ok]
         if lost:
-            shown = ", ".join(f"'{e.id}' ({e.penalty or 'must be covered'})" for e in lost[:_MOST_NAMED])
+            examples_text = ", ".join(
+                f"'{e.id}' ({e.penalty or 'must be covered'})" for e in lost[:_MOST_NAMED]
+            )
             more = f" and {len(lost) - _MOST_NAMED} more" if len(lost) > _MOST_NAMED else ""
-            yield f"Rules that cover example {name} would leave {shown}{more} uncovered: {rules}"
+            yield f"Rules that cover example {name} would leave {examples_text}{more} uncovered: {rules}"
 
 
 def _plain(text: str) -> str:
@@ -316,9 +318,13 @@ def _richer(
     if negated := _negated(bias):
         yield "With ", replace(bias, bodies=(*bias.bodies, *negated)), negated
     for kind, values in _unlisted(task, observed).items():
-        shown = ", ".join(values[:_MOST_NAMED]) + (", ..." if len(values) > _MOST_NAMED else "")
+        values_text = ", ".join(values[:_MOST_NAMED]) + (", ..." if len(values) > _MOST_NAMED else "")
         constants = [(kind, value) for value in values]
-        yield f"With {shown} in the type '{kind}'", replace(bias, constants=(*bias.constants, *constants)), []
+        yield (
+            f"With {values_text} in the type '{kind}'",
+            replace(bias, constants=(*bias.constants, *constants)),
+            [],
+        )
     for mode, constants in _further_modes(task, observed):
         larger = replace(bias, bodies=(*bias.bodies, mode), constants=(*bias.constants, *constants))
         yield "With ", larger, [mode]

@@ -194,9 +194,9 @@ class Solution:
         empty = ("% the empty hypothesis",) if self.score is not None and not self.hypothesis else ()
         lines = [*self.hypothesis, *empty, self.summary]
         if self.uncovered:
-            shown = [f"{name} ({penalty})" for name, penalty in self.uncovered[:_SHOWN]]
+            uncovered = [f"{name} ({penalty})" for name, penalty in self.uncovered[:_SHOWN]]
             more = ", ..." if len(self.uncovered) > _SHOWN else ""
-            lines.append(f"% uncovered, with penalties: {', '.join(shown)}{more}")
+            lines.append(f"% uncovered, with penalties: {', '.join(uncovered)}{more}")
         lines += [f"% {sentence}" for sentence in (self.message, *self.why) if sentence]
         return "\n".join(lines)
 
@@ -303,5 +303,5 @@ def print_task(examples: Iterable[WeightedExample], background: str, bias: Langu
         Text that `parse_task` reads.
     """
     # in a text, a penalty of 0 says that an example must be covered; as a value, that it asks for nothing
-    shown = "\n".join(print_example(example) for example in examples if example.penalty != 0)
-    return f"{shown}\n\n{background}\n\n{print_bias(bias)}\n"
+    examples_text = "\n".join(print_example(example) for example in examples if example.penalty != 0)
+    return f"{examples_text}\n\n{background}\n\n{print_bias(bias)}\n"

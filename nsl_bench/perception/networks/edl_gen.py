@@ -243,14 +243,14 @@ class EDLGen(PresetClassifier):
                     some = slice(None, None, every)
                     fake = _resized(generative.step(_resized(pixels[some] / 127.5 - 1, small)), size)
                     fake_pixels = (fake.float() + 1) * 127.5
-                    shown = [pixels, fake_pixels]
+                    inputs = [pixels, fake_pixels]
                     if kinds:
-                        shown.append(_tensor(made_strange(chosen[some], kinds, order), device))
-                    outputs = module((torch.cat(shown) - mean) / deviation).float()
+                        inputs.append(_tensor(made_strange(chosen[some], kinds, order), device))
+                    outputs = module((torch.cat(inputs) - mean) / deviation).float()
                 if settings.anneal:
                     optimiser.param_groups[0]["lr"] = settings.learning_rate * (1 - done)
                 squares = torch.stack([w.square().sum() for w in weights]).sum()
-                real, against, *strange = outputs.split([len(part) for part in shown])
+                real, against, *strange = outputs.split([len(part) for part in inputs])
                 strength = min(1.0, done / settled) if settled else 1.0
                 total = loss(real, against, target, target[some], strength) + decay / 2 * squares
                 if strange:

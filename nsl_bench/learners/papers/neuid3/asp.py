@@ -42,7 +42,7 @@ def _table(question: Trained, data: Data, concepts: npt.NDArray[np.integer[Any]]
     import torch
 
     slots = question.test.slots
-    shown = [
+    images_of = [
         {
             c: np.flatnonzero(concepts[:, slot] == c)[:_SHOWN]
             for c in range(n)
@@ -50,9 +50,9 @@ def _table(question: Trained, data: Data, concepts: npt.NDArray[np.integer[Any]]
         }
         for slot in slots
     ]
-    pairs = [(c, d) for c in shown[0] for d in shown[1] if not question.test.single or c == d]
-    left = np.concatenate([np.resize(shown[0][c], _SHOWN) for c, _ in pairs])
-    right = np.concatenate([np.resize(shown[1][d], _SHOWN) for _, d in pairs])
+    pairs = [(c, d) for c in images_of[0] for d in images_of[1] if not question.test.single or c == d]
+    left = np.concatenate([np.resize(images_of[0][c], _SHOWN) for c, _ in pairs])
+    right = np.concatenate([np.resize(images_of[1][d], _SHOWN) for _, d in pairs])
     images = data.images[left].clone()
     images[:, slots[1]] = data.images[right][:, slots[1]]
     said = question.networks.ask(images, torch.arange(len(images))).reshape(len(pairs), _SHOWN)

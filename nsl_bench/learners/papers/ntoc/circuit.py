@@ -188,8 +188,8 @@ class TableCircuit:
         """
         import torch
 
-        shown = (worlds - torch.logsumexp(worlds, dim=1, keepdim=True)).exp().to(self.theta.dtype)
-        joint = torch.einsum("nw,ni,wiyo->nyo", shown, came.to(self.theta.dtype), self.theta)
+        posterior = (worlds - torch.logsumexp(worlds, dim=1, keepdim=True)).exp().to(self.theta.dtype)
+        joint = torch.einsum("nw,ni,wiyo->nyo", posterior, came.to(self.theta.dtype), self.theta)
         joint = joint / joint.sum(dim=(1, 2), keepdim=True).clamp_min(_LEAST)
         answer, memory = joint.sum(dim=2), joint.sum(dim=1)
         if self.apart:
@@ -309,8 +309,8 @@ def program(theta: npt.NDArray[np.float64], values: tuple[int, ...], view: View)
     memory = view.memory
     rules += [f"memory(T,{value}) :- {said}." for value, said in enumerate(memory)] or ["memory(1,0)."]
     names = [f"X{k}" for k in range(len(values))]
-    shown = ", ".join(f"symbol(T,{k},{name})" for k, name in enumerate(names))
-    body = f"{shown}, memory(T,M)"
+    symbols_of_step = ", ".join(f"symbol(T,{k},{name})" for k, name in enumerate(names))
+    body = f"{symbols_of_step}, memory(T,M)"
     key = ",".join(names)
     rules.append(f"answer(T,Y) :- {body}, entry({key},M,Y,N).")
     if sequential:

@@ -73,12 +73,12 @@ class Translation:
         """
         lines = [f"{self.facts[fact]}." for fact in facts]
         for slot, values in enumerate(self.choices):
-            shown = [(k, float(p)) for k, p in enumerate(probabilities[slot, : len(values)]) if p > 0]
-            if all(len(values[k]) == 1 for k, _ in shown):
-                heads = [f"{p!r}::{values[k][0]}" for k, p in shown]
+            choices = [(k, float(p)) for k, p in enumerate(probabilities[slot, : len(values)]) if p > 0]
+            if all(len(values[k]) == 1 for k, _ in choices):
+                heads = [f"{p!r}::{values[k][0]}" for k, p in choices]
             else:
-                heads = [f"{p!r}::nsl_shows({slot},{k})" for k, p in shown]
-                lines += [f"{atom} :- nsl_shows({slot},{k})." for k, _ in shown for atom in values[k]]
+                heads = [f"{p!r}::nsl_shows({slot},{k})" for k, p in choices]
+                lines += [f"{atom} :- nsl_shows({slot},{k})." for k, _ in choices for atom in values[k]]
             if heads:
                 lines.append("; ".join(heads) + ".")
         return "\n".join([self.program, *lines]) + "\n"

@@ -357,8 +357,8 @@ def _scored(task: LasTask, rules: tuple[str, ...], budget: Budget, message: str)
         text = f"{message} Its rules could not be scored: {reason}."
         return Solution("feasible", None, 0, rules, message=text)
     if result.broken:
-        shown = ", ".join(result.broken[:5])
-        text = f"{message} Its hypothesis leaves {shown} uncovered, which must be covered."
+        broken = ", ".join(result.broken[:5])
+        text = f"{message} Its hypothesis leaves {broken} uncovered, which must be covered."
         return Solution("feasible", None, 0, message=text)
     pairs = list(zip(task.examples, result.covered, strict=True))
     return Solution(

@@ -271,8 +271,8 @@ class _Covering:
                 break
             best = found
             unsafe = [each.form for each in level if not each.safe and each.form is not None]
-            kept = [*unsafe[: self._width], *self._beam(known, now)]
-            longer = dict.fromkeys(form for each in kept for form in self._grown(each))
+            beam = [*unsafe[: self._width], *self._beam(known, now)]
+            longer = dict.fromkeys(form for each in beam for form in self._grown(each))
             level = self._candidates([form for form in longer if form not in seen])
             seen.update(longer)
             most = max((self._exactness(now, effect)[0] for _, effect in known), default=0.0)
@@ -325,13 +325,13 @@ class _Covering:
                 kinds = len({i for i, _ in each.form.literals})
                 ranked.append((-exactness, -gain, each.rule.cost, -kinds, number, each.form, effect.holds))
         alike: Counter[frozenset[int]] = Counter()
-        kept = []
+        beam = []
         for *_, form, holds in sorted(ranked, key=lambda entry: entry[:5]):
             alike[holds] += 1
             if alike[holds] <= _ALIKE:
-                kept.append(form)
-        self.narrow |= len(kept) > self._width
-        return kept[: self._width]
+                beam.append(form)
+        self.narrow |= len(beam) > self._width
+        return beam[: self._width]
 
     def _exactness(self, before: _Effect, after: _Effect) -> tuple[float, int]:
         """The share of a rule's changes that are for the better, Laplace-corrected; and these alone."""

@@ -233,8 +233,10 @@ class Explanation:
                 lines.append(f"  spoils {_counted(each.spoils)}")
         lines.append(f"covered without need of any one rule: {_counted(self.unaided)}")
         total = sum(penalty or 0 for _, penalty in self.uncovered)
-        shown = [f"{name} ({'must be' if penalty is None else penalty})" for name, penalty in self.uncovered]
-        lines.append(f"uncovered, at a price of {total}: {_counted(shown)}")
+        uncovered = [
+            f"{name} ({'must be' if penalty is None else penalty})" for name, penalty in self.uncovered
+        ]
+        lines.append(f"uncovered, at a price of {total}: {_counted(uncovered)}")
         return "\n".join(lines)
 
 

@@ -298,9 +298,9 @@ def _hypothesis(texts: Sequence[str], what: str) -> Program:
 
 def _check_stratified(program: Program) -> None:
     if cyclic := program.cycles_through_negation:
-        shown = ", ".join(_predicate(signature) for signature in sorted(cyclic))
+        names = ", ".join(_predicate(signature) for signature in sorted(cyclic))
         raise UserError(
-            f"The hypotheses depend on a cycle through negation ({shown}), so they have no single "
+            f"The hypotheses depend on a cycle through negation ({names}), so they have no single "
             "answer to compare."
         )
     if any(rule.is_open for rule in program.rules):
@@ -446,10 +446,10 @@ class Counterexample:
     second: tuple[str, ...]
 
     def __str__(self) -> str:
-        shown = [" ".join(f"{fact}." for fact in self.inputs) or "no facts"]
+        lines = [" ".join(f"{fact}." for fact in self.inputs) or "no facts"]
         for name, atoms in (("first", self.first), ("second", self.second)):
-            shown.append(f"{name}: {', '.join(atoms) or 'none'}")
-        return "\n".join(shown)
+            lines.append(f"{name}: {', '.join(atoms) or 'none'}")
+        return "\n".join(lines)
 
 
 def find_counterexample(

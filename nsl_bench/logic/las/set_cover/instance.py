@@ -171,8 +171,8 @@ def _worthwhile(instance: Instance, limit: int) -> Flags:
     """bool [r]: rules that a choice with a score below `limit` may hold."""
     lost = instance.weights @ instance.violates
     gain = (instance.weights * instance.needy) @ instance.supporters()
-    kept = (instance.costs + lost + instance.constant < limit) & (gain > instance.costs)
-    return np.asarray(kept, np.bool_)
+    remaining = (instance.costs + lost + instance.constant < limit) & (gain > instance.costs)
+    return np.asarray(remaining, np.bool_)
 
 
 def dominated(instance: Instance, considered: Flags) -> Flags:

@@ -151,13 +151,13 @@ class _Search:
         else:
             dropped[self._incurring[charge]] = True
         constant = node.constant + int(whole.weights[new].sum())
-        kept = ~dropped[relaxation.rows]
+        remaining = ~dropped[relaxation.rows]
         left = np.zeros(len(whole.block), np.bool_)
-        left[relaxation.rows[kept]] = True
-        part = relaxation.part(kept, new, own, constant)
+        left[relaxation.rows[remaining]] = True
+        part = relaxation.part(remaining, new, own, constant)
         if part is None:
             return replace(node, bound=self.score)
-        regrets = replace(split.regrets, of_configurations=split.regrets.of_configurations[kept])
+        regrets = replace(split.regrets, of_configurations=split.regrets.of_configurations[remaining])
         result = part.split(_STEPS_CHILD, self.score, regrets)
         return _Node(max(node.bound, result.bound), np.packbits(left), paid, constant, result.regrets)
 
@@ -201,11 +201,11 @@ class _Search:
         picked = np.full(len(whole.block), -1.0)
         picked[relaxation.rows] = split.usage
         each = np.repeat(picked, np.diff(whole.starts))
-        kept = (each >= 0) & ~node.paid[whole.charges]
+        remaining = (each >= 0) & ~node.paid[whole.charges]
         shape = (whole.n_blocks, len(whole.weights))
-        cells = self._cells[kept]
-        result = np.bincount(cells, each[kept], shape[0] * shape[1]).reshape(shape)
-        return np.asarray(result, np.float64), np.bincount(whole.charges[kept], minlength=shape[1]) > 0
+        cells = self._cells[remaining]
+        result = np.bincount(cells, each[remaining], shape[0] * shape[1]).reshape(shape)
+        return np.asarray(result, np.float64), np.bincount(whole.charges[remaining], minlength=shape[1]) > 0
 
     def _round(self, relaxation: Relaxation, split: Split) -> None:
         """Tries the rules of the configurations that are picked most often."""

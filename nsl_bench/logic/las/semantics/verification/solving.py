@@ -24,15 +24,15 @@ def parse(text: str) -> list[ast.AST]:
         ast.parse_string(text, result.append, logger=lambda *_: None)
     except RuntimeError:
         raise Unverifiable(f"'{text[:60]}' does not parse") from None
-    kept = (ast.ASTType.Rule, ast.ASTType.Definition)
+    kinds = (ast.ASTType.Rule, ast.ASTType.Definition)
     silent = (
         *(ast.ASTType.Program, ast.ASTType.Comment, ast.ASTType.Defined),
         *(ast.ASTType.ShowSignature, ast.ASTType.ShowTerm),
     )
     for statement in result:
-        if statement.ast_type not in (*kept, *silent):
+        if statement.ast_type not in (*kinds, *silent):
             raise Unverifiable(f"'{statement}' is not a rule")
-    return [statement for statement in result if statement.ast_type in kept]
+    return [statement for statement in result if statement.ast_type in kinds]
 
 
 def literal_of(text: str) -> tuple[bool, str]:
