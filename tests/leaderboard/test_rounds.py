@@ -296,25 +296,25 @@ class Majority:
 
 
 @pytest.fixture(scope="module")
-def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
+def summed(tmp_path_factory: pytest.TempPathFactory) -> Played:
     """A round with two entries, revealed: by predictions and by code."""
-    played = Played(tmp_path_factory.mktemp("sums"))
-    played.public.mkdir()
-    (played.public / "board.toml").write_text(CONTEST)
-    seed = ["--data-seed-file", played.seed]
+    summed = Played(tmp_path_factory.mktemp("sums"))
+    summed.public.mkdir()
+    (summed.public / "board.toml").write_text(CONTEST)
+    seed = ["--data-seed-file", summed.seed]
     network = ["--network", "softmax:images_per_concept=20,epochs=5"]
-    right(call("leaderboard", "seal", "autumn", *seed, *network, "--out", played.package(), *played.board))
-    own = Path(shutil.copytree(played.package(), played.folder / "own"))
-    sent = enter(answer(own, added_up), "Adds up", played.folder / "sent")
-    taken = ["--accept", played.accepted, *played.board]
+    right(call("leaderboard", "seal", "autumn", *seed, *network, "--out", summed.package(), *summed.board))
+    own = Path(shutil.copytree(summed.package(), summed.folder / "own"))
+    sent = enter(answer(own, added_up), "Adds up", summed.folder / "sent")
+    taken = ["--accept", summed.accepted, *summed.board]
     assert "Adds up: accepted" in right(call("score-submission", sent, *taken))
-    (played.folder / "learner.py").write_text(LEARNER)
-    code = ["--learner", f"{played.folder / 'learner.py'}:Majority", "--name", "By code", "--licence", "MIT"]
-    out = ["--out", played.folder / "results"]
+    (summed.folder / "learner.py").write_text(LEARNER)
+    code = ["--learner", f"{summed.folder / 'learner.py'}:Majority", "--name", "By code", "--licence", "MIT"]
+    out = ["--out", summed.folder / "results"]
     said = right(call("leaderboard", "run-entry", "autumn", *code, *seed, *out, *taken))
     assert "By code: accepted" in said
-    right(call("leaderboard", "reveal", "autumn", *seed, "--submissions", played.accepted, *played.board))
-    return played
+    right(call("leaderboard", "reveal", "autumn", *seed, "--submissions", summed.accepted, *summed.board))
+    return summed
 
 
 def added_up(folder: Path, test: pd.DataFrame) -> list[str]:
@@ -327,17 +327,17 @@ def added_up(folder: Path, test: pd.DataFrame) -> list[str]:
     return answers
 
 
-def test_rows_are_steps_of_longer_sequences(played: Played) -> None:
-    (test,) = played.package().glob("*/*/test.parquet")
+def test_rows_are_steps_of_longer_sequences(summed: Played) -> None:
+    (test,) = summed.package().glob("*/*/test.parquet")
     shown = pd.read_parquet(test)
     assert "label" not in shown and shown["step"].tolist() == [1, 2, 3, 4] * 12
     assert shown["sequence"].tolist() == sorted([*range(12)] * 4)
     assert len(pd.read_parquet(test.parent / "train.parquet")) == 20 * 3
 
 
-def test_an_outsider_checks_it(played: Played, tmp_path: Path) -> None:
-    words = ["leaderboard", "verify-round", "autumn", "--submissions", played.accepted, *played.board]
-    package = Path(shutil.copytree(played.package(), tmp_path / "package"))
+def test_an_outsider_checks_it(summed: Played, tmp_path: Path) -> None:
+    words = ["leaderboard", "verify-round", "autumn", "--submissions", summed.accepted, *summed.board]
+    package = Path(shutil.copytree(summed.package(), tmp_path / "package"))
     said = right(call(*words, "--package", package))
     assert said.count("ok: ") == 7 and "ok: sums: 1 folders match those of the round" in said, said
     (test,) = package.glob("*/*/test.parquet")
@@ -346,14 +346,14 @@ def test_an_outsider_checks_it(played: Played, tmp_path: Path) -> None:
     assert "1 differ, first addition" in right(call(*words, "--package", package), 1)
 
 
-def test_scores_are_those_of_longer_sequences(played: Played) -> None:
-    lines = lines_of(played.accepted / "autumn--adds-up" / "scores.jsonl.zst")
+def test_scores_are_those_of_longer_sequences(summed: Played) -> None:
+    lines = lines_of(summed.accepted / "autumn--adds-up" / "scores.jsonl.zst")
     (metrics,) = [line["metrics"] for line in lines if "run" in line]
     assert metrics["sequence_accuracy"] <= metrics["framework_accuracy"]
 
 
-def test_the_site_shows_the_accuracy_of_sequences(played: Played, tmp_path: Path) -> None:
-    right(call("leaderboard", "build", "--submissions", played.accepted, "--out", tmp_path, *played.board))
+def test_the_site_shows_the_accuracy_of_sequences(summed: Played, tmp_path: Path) -> None:
+    right(call("leaderboard", "build", "--submissions", summed.accepted, "--out", tmp_path, *summed.board))
     pages = ["index.html", "benchmark/autumn--sums.html", "learner/autumn-adds-up.html"]
     index, contest, learner = ((tmp_path / page).read_text(encoding="utf-8") for page in pages)
     assert "effective image accuracy" in contest and "sequence accuracy" in learner

@@ -147,8 +147,10 @@ def jobs(learners: Sequence[str] = LEARNERS, train_percents: Sequence[float] = (
 def told(record: Record) -> dict[str, Any]:
     """What a run gives, without what it costs."""
     metrics = {name: value for name, value in record.metrics.items() if not name.endswith(COSTS)}
-    kept = ("status", "hypothesis", "content_hash", "inference", "perception", "tuning", "message")
-    return {"metrics": metrics, **{name: getattr(record, name) for name in kept}}
+    kept = ("status", "hypothesis", "content_hash", "inference", "perception", "message")
+    tuning = dict(record.tuning or {})
+    tuning["tried"] = [{**trial, "seconds": 0} for trial in tuning.get("tried", ())]
+    return {"metrics": metrics, "tuning": tuning, **{name: getattr(record, name) for name in kept}}
 
 
 @pytest.fixture(scope="module")
