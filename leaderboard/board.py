@@ -26,7 +26,7 @@ from .entries import NAMES, Area, Entry, accepted_manifest, read_entries
 from .rounds.model import read_rounds
 from .score_report import COMPARED, SCORES
 from .submission import MANIFEST
-from .truth import tests_of
+from .truth import Tests, tests_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -119,24 +119,25 @@ class Board:
 
         Those on true concepts are compared with each other only: they have no shares of shifted images.
         """
-        return self._comparisons[contest.name, metric, track == "symbolic"]
+        return self._comparisons.get((contest.name, metric, track == "symbolic"))
 
     @cached_property
     def _comparisons(self) -> Mapping[tuple[str, str, bool], Comparison[Entry] | None]:
         return {
-            (contest.name, metric, symbolic): self._compared(contest, metric, symbolic)
-            for contest in self.contests
+            (contest.name, metric, symbolic): self._compared(contest, tested, metric, symbolic)
+            for contest, tested in ((c, tests_of(c)) for c in self.contests if self.of(c))
             for metric in COMPARED
             for symbolic in (False, True)
         }
 
-    def _compared(self, contest: Contest, metric: str, symbolic: bool) -> Comparison[Entry] | None:
+    def _compared(
+        self, contest: Contest, tested: Tests, metric: str, symbolic: bool
+    ) -> Comparison[Entry] | None:
         key = contest.name, metric
         entries = [e for e in self.of(contest) if e.can_rank(contest) and key in e.examples]
         entries = [e for e in entries if (e.track == "symbolic") == symbolic]
         if not entries:
             return None
-        tested = tests_of(contest)
         return Comparison(
             entries,
             np.stack([e.examples[key] for e in entries]).astype(np.float64),
@@ -148,6 +149,16 @@ class Board:
 
     def differences(self, contest: Contest, metric: str) -> Mapping[Entry, Difference]:
         """How much better than the reference each entry is by a metric, where that is known."""
+        key = contest.name, metric
+        if key not in self._differences:
+            self._differences[key] = self._to_reference(contest, metric)
+        return self._differences[key]
+
+    @cached_property
+    def _differences(self) -> dict[tuple[str, str], Mapping[Entry, Difference]]:
+        return {}
+
+    def _to_reference(self, contest: Contest, metric: str) -> Mapping[Entry, Difference]:
         reference = self.reference(contest)
         if reference is None:
             return {}

@@ -19,7 +19,7 @@ from typing import Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.run.statistics import NOTHING, Pairs, holm, paired_interval, pairwise
+from nsl_bench.run.statistics import NOTHING, Pairs, half_width, holm, paired_interval, pairwise
 
 _LEVEL = 0.05
 Matrix = npt.NDArray[np.float64]
@@ -89,8 +89,8 @@ class Comparison(Generic[L]):
         return self.learners[int(self.pairs.differences[:, 0].argmax())]
 
     def difference(self, learner: L, other: L) -> Difference:
-        """How much better a learner is than another one, with the interval alone."""
-        return self._difference(self._place[learner], self._place[other], _LEVEL, 1.0)
+        """How much better a learner is than another one, with the interval and without a word."""
+        return self._difference(self._place[learner], self._place[other], None)
 
     def against(self, other: L) -> dict[L, Difference]:
         """How much better each learner is than one of them, corrected over the others."""
@@ -98,19 +98,18 @@ class Comparison(Generic[L]):
         rest = [i for i in range(len(self.learners)) if i != k]
         corrected = holm(self.pairs.p_values[rest, k])
         return {
-            self.learners[i]: self._difference(i, k, _LEVEL, float(p))
-            for i, p in zip(rest, corrected, strict=True)
+            self.learners[i]: self._difference(i, k, float(p)) for i, p in zip(rest, corrected, strict=True)
         }
 
-    def _difference(self, i: int, k: int, level: float, corrected: float) -> Difference:
-        from scipy.special import ndtri, stdtrit
-
+    def _difference(self, i: int, k: int, corrected: float | None) -> Difference:
         pairs = self.pairs
         mean, error, df = (float(m[i, k]) for m in (pairs.differences, pairs.std_errs, pairs.df))
         if error <= NOTHING:  # no draw of splits or examples differs from another one
             return Difference(mean, math.nan, math.nan, "tie" if abs(mean) <= NOTHING else "")
-        reach = -float(ndtri(level / 2) if math.isinf(df) else stdtrit(df, level / 2)) * error
-        word = "tie" if corrected >= _LEVEL else "better" if mean > 0 else "worse"
+        reach = half_width(error, df)
+        word = ""
+        if corrected is not None:
+            word = "tie" if corrected >= _LEVEL else "better" if mean > 0 else "worse"
         return Difference(mean, mean - reach, mean + reach, word)
 
     @cached_property

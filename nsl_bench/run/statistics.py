@@ -215,18 +215,23 @@ def _ends(
 
     They share the width between both sides as skew as the means are.
     """
-    from scipy.special import ndtri, stdtrit
-
     mean = _mean(table)
     if error <= NOTHING:
         return math.nan, math.nan
-    reach = -float(ndtri(level / 2) if math.isinf(df) else stdtrit(df, level / 2)) * error
+    reach = half_width(error, df, level)
     result = nested_bootstrap(table, shared_test=shared_test, draws=draws, seed=seed) - mean
     low, high = np.quantile(result, [level / 2, 1 - level / 2]).tolist()
     if not low < 0 < high:
         return mean - reach, mean + reach
     stretch = 2 * reach / (high - low)
     return mean + low * stretch, mean + high * stretch
+
+
+def half_width(error: float, df: float, level: float = _LEVEL) -> float:
+    """Half the width of the interval that Student's t gives for a standard error."""
+    from scipy.special import ndtri, stdtrit
+
+    return -float(ndtri(level / 2) if math.isinf(df) else stdtrit(df, level / 2)) * error
 
 
 def nested_bootstrap(
