@@ -7,7 +7,8 @@ place. `nsl_bench.leaderboard.predictions` reads the predictions.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import inf
 from pathlib import Path
@@ -84,6 +85,49 @@ class Tuning(Open):
     metric: Annotated[str, Is("a string of at most 40 characters", longest=40)] = "accuracy"
     chosen: _Said = field(default_factory=dict)
     tried: tuple[Trial, ...] = ()
+
+
+@dataclass(frozen=True)
+class Tunings:
+    """What tuning chose in several runs, as the submitter reports it.
+
+    Attributes:
+        runs: number of tuned runs.
+        kept: in how many of them the learner kept its own settings.
+        often: the settings chosen most often in place of its own, and in how many runs; empty if none.
+        metrics: by which settings were chosen.
+        trials: the least and the greatest number of a run.
+    """
+
+    runs: int
+    kept: int
+    often: tuple[str, int]
+    metrics: tuple[str, ...]
+    trials: tuple[int, int]
+
+    @classmethod
+    def of(cls, runs: Iterable[Run]) -> Tunings | None:
+        """Those of some runs; None if none of them was tuned."""
+        told = [run.tuning for run in runs if run.tuning is not None]
+        if not told:
+            return None
+        chosen = Counter(", ".join(f"{k}={v}" for k, v in sorted(one.chosen.items())) for one in told)
+        kept, counts = chosen.pop("", 0), [len(one.tried) for one in told]
+        often = max(chosen.items(), key=lambda item: item[1], default=("", 0))
+        metrics = tuple(sorted({one.metric for one in told}))
+        return cls(len(told), kept, often, metrics, (min(counts), max(counts)))
+
+    def __str__(self) -> str:
+        metrics = " or ".join(self.metrics).replace("_", " ")
+        trials = " to ".join(map(str, sorted(set(self.trials))))
+        first = f"Tuned by {metrics} in {trials} trials a run: "
+        kept = f"{self.kept} of {self.runs} runs kept the learner's own settings."
+        settings, times = self.often
+        return (
+            first
+            + kept
+            + (f" Chosen most often instead: {settings} ({times} of {self.runs})." if times else "")
+        )
 
 
 @dataclass(frozen=True)

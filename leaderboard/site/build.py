@@ -226,7 +226,7 @@ def _write_entry(pages: _Pages, entry: Entry, likeness: Likeness) -> None:
         f"learner/{entry.slug}.html",
         entry=entry,
         likeness=likeness,
-        contests=[learner_page(board, entry, contest, records[contest.name]) for contest in mine],
+        contests=[learner_page(board, entry, c, records[c.name], submitted) for c in mine],
     )
     runs = [(contest, [record for _, record in records[contest.name]]) for contest in mine]
     write_runs(entry.folder, runs, pages.out / "data/runs" / entry.slug)

@@ -18,6 +18,7 @@ from ..board import AREAS, Board, Rank
 from ..comparing import Difference
 from ..contests import Cell, Contest
 from ..entries import NAMES, Area, Entry
+from ..reading import Run, Tunings
 from ..score_report import Spread
 
 _RULES = 8
@@ -146,10 +147,15 @@ class ContestOfLearner:
     command: str
     points: Sequence[Point]
     hypotheses: Sequence[tuple[str, Sequence[Hypotheses]]]
+    tunings: Tunings | None
 
 
 def learner_page(
-    board: Board, entry: Entry, contest: Contest, records: Sequence[tuple[Cell, dict[str, Any]]]
+    board: Board,
+    entry: Entry,
+    contest: Contest,
+    records: Sequence[tuple[Cell, dict[str, Any]]],
+    submitted: Mapping[str, Run],
 ) -> ContestOfLearner:
     """What a learner's page says about a contest."""
     manifest = entry.manifest
@@ -170,6 +176,7 @@ def learner_page(
         command,
         list(_points(entry, contest, records, metrics)),
         list(_hypotheses(contest, entry.track, records)),
+        Tunings.of(submitted[record["run"]] for _, record in records),
     )
 
 

@@ -193,9 +193,11 @@ def test_long_rules_are_cut_on_a_learners_page(accepted: Path, board_file: Path,
     forest = Path(shutil.copytree(accepted / "random_forest", folder / "forest"))
     long = [f"valid if {'x <= 0.5 and ' * 4000}y > 1", "invalid"]
     edit_runs(forest, lambda runs: [run["hypothesis"].update(rules=long) for run in runs])
+    edit_runs(forest, lambda runs: runs[0].update(tuning={"tried": [{"options": {}}]}))
     build_site(read_board(folder, board_file), tmp_path / "site", pictures=False)
     page = (tmp_path / "site/learner/forest.html").read_text()
     assert "… 52,014 characters in total" in page and "… and 1 more" in page and len(page) < 10_000
+    assert "1 of 1 runs kept the learner&#39;s own settings." in page
     told = (tmp_path / "site/data/runs/forest/grids.js").read_text()
     assert "x <= 0.5 and " * 4000 in told.replace("\\u003c", "<")
 

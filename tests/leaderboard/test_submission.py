@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from nsl_bench.leaderboard.contests import Contest
 from nsl_bench.leaderboard.packing import write_lines
-from nsl_bench.leaderboard.reading import read_runs
+from nsl_bench.leaderboard.reading import Tunings, read_runs
 from nsl_bench.leaderboard.rule_answers import RuleError, answers_of_rules
 from nsl_bench.leaderboard.safe_files import LIMITS, Limits
 from nsl_bench.leaderboard.score_report import ScoreReport, comment
@@ -95,6 +95,13 @@ def test_trials_of_tuning_are_told_with_the_runs(forest: Path) -> None:
     assert told is not None and other is None
     assert not told.chosen and [trial.brier_score for trial in told.tried] == [0.75, None]
     assert told.tried[1].options == {"leaf": "2"}
+    chose = replace(told, chosen={"leaf": "2"})
+    runs = [
+        replace(one, tuning=tuning) for one, tuning in zip(read_runs(forest), (told, chose), strict=False)
+    ]
+    kept = "Tuned by accuracy in 2 trials a run: 1 of 2 runs kept the learner's own settings."
+    assert str(Tunings.of(runs)) == f"{kept} Chosen most often instead: leaf=2 (1 of 2)."
+    assert Tunings.of(run for run in read_runs(forest) if run.tuning is None) is None
 
 
 def test_the_comment_is_markdown_and_nothing_else(good: dict[str, Path], scored: Scored) -> None:
