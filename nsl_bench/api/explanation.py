@@ -9,8 +9,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nsl_bench.api.rules import how_good
-from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -225,6 +223,7 @@ def explain(
         UserError: an unknown example, run or name, or rules that cannot be evaluated.
     """
     from nsl_bench.api.results import Results
+    from nsl_bench.core import registry
     from nsl_bench.core.shift import STANDARD
     from nsl_bench.data.show import sheet
     from nsl_bench.learners.base import About
@@ -385,6 +384,7 @@ def _stored(found: _Example, record: Record, results: Path) -> tuple[StoredAnswe
 def _rule_answer(
     found: _Example, whose: str, rules: Sequence[str], engine: str, *, strict: bool
 ) -> RuleAnswer | None:
+    from nsl_bench.api.rules import how_good
     from nsl_bench.learners.queries import engine_of
     from nsl_bench.logic.guarded.call import guarded
     from nsl_bench.logic.guarded.rules import UNDERIVABLE, crisp, inferred

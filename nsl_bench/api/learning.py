@@ -10,7 +10,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
 
 if TYPE_CHECKING:
@@ -26,6 +25,8 @@ def rule_learner_of(name: str) -> Any:
     Raises:
         UserError: an unknown rule learner, or one that cannot be imported.
     """
+    from nsl_bench.core import registry
+
     return registry.factory("rule_learner", name)
 
 

@@ -13,9 +13,9 @@ import os
 import shlex
 import signal
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint, distributions, entry_points
 from typing import Any, TextIO
 
 import click
@@ -34,12 +34,32 @@ class Command(click.Command):
     """A sub-command whose help ends with examples that work.
 
     Args:
+        declare: makes the arguments and options when they are first needed; ``nsl-bench --help`` needs none.
         examples: command lines, shown at the end of the help.
     """
 
-    def __init__(self, *args: Any, examples: Sequence[str] = (), **kwargs: Any) -> None:
+    def __init__(
+        self,
+        *args: Any,
+        declare: Callable[[], list[click.Parameter]] = list,
+        examples: Sequence[str] = (),
+        **kwargs: Any,
+    ) -> None:
         super().__init__(*args, **kwargs)
         self.examples = tuple(examples)
+        self._declare = declare
+        self._params: list[click.Parameter]
+
+    @property
+    def params(self) -> list[click.Parameter]:
+        """The arguments and options."""
+        if not self._params:
+            self._params = self._declare()
+        return self._params
+
+    @params.setter
+    def params(self, given: list[click.Parameter]) -> None:
+        self._params = given
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the examples, one a line."""
@@ -54,15 +74,11 @@ class _Commands(click.Group):
         return sorted(point.name for point in _points())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        for point in _points():
-            if point.name != cmd_name:
-                continue
-            try:
-                command: click.Command = point.load()
-            except ImportError as error:
-                return _broken(cmd_name, str(error))
-            return command
-        return None
+        point = _own().get(cmd_name) or next((one for one in _points() if one.name == cmd_name), None)
+        try:
+            return None if point is None else point.load()
+        except ImportError as error:
+            return _broken(cmd_name, str(error))
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the words of the command line, which `command_line` gives again."""
@@ -81,9 +97,8 @@ class _Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        known = self.list_commands(ctx)
-        if args and not args[0].startswith("-") and args[0] not in known:
-            raise UserError(f"Unknown command '{args[0]}'.{did_you_mean(args[0], known)}")
+        if args and not args[0].startswith("-") and self.get_command(ctx, args[0]) is None:
+            raise UserError(f"Unknown command '{args[0]}'.{did_you_mean(args[0], self.list_commands(ctx))}")
         return super().resolve_command(ctx, args)
 
 
@@ -93,8 +108,15 @@ def command_line() -> str:
 
 
 @cache
+def _own() -> dict[str, EntryPoint]:
+    """The commands of this package, which need no look through all installed ones."""
+    own = (point for package in distributions(name="nsl-bench") for point in package.entry_points)
+    return {point.name: point for point in own if point.group == GROUP}
+
+
+@cache
 def _points() -> tuple[EntryPoint, ...]:
-    """The commands; looking through all installed packages takes some 40 ms."""
+    """The commands of all installed packages."""
     return tuple(entry_points(group=GROUP))
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import builtins
+import importlib
 import inspect
 import re
 import sys
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -44,49 +46,70 @@ def declared(
     """
 
     def make(function: Callable[..., Any]) -> Command:
-        params: list[click.Parameter] = list(reversed(getattr(function, "__click_params__", ())))
-        taken = {one.name for one in params}
-        for one in inspect.signature(function).parameters.values():
-            if one.name not in taken and one.kind is not one.VAR_KEYWORD:
-                params.append(_parameter(one, _hint(function, one)))
-        doc = inspect.cleandoc(function.__doc__ or "")
         return Command(
             name or function.__name__.replace("_", "-"),
             callback=function,
-            params=params,
-            help=doc,
+            declare=partial(_parameters, function),
+            help=inspect.cleandoc(function.__doc__ or ""),
             examples=examples,
         )
 
     return make
 
 
-def options_of(called: Callable[..., Any], **changes: Any) -> Callable[[Any], Any]:
+def _parameters(function: Callable[..., Any]) -> list[click.Parameter]:
+    result: list[click.Parameter] = []
+    for one in reversed(getattr(function, "__click_params__", ())):
+        result += [one] if isinstance(one, click.Parameter) else one()
+    names = {one.name for one in result}
+    for argument in inspect.signature(function).parameters.values():
+        if argument.name not in names and argument.kind is not argument.VAR_KEYWORD:
+            result.append(_parameter(argument, _hint(function, argument)))
+    return result
+
+
+def options_made_by(make: Callable[[], list[click.Parameter]]) -> Callable[[Any], Any]:
+    """Decorator that adds the arguments and options that a function makes once the command needs them."""
+
+    def add(function: Any) -> Any:
+        function.__click_params__ = [*getattr(function, "__click_params__", ()), make]
+        return function
+
+    return add
+
+
+def options_of(called: Callable[..., Any] | str, **changes: Any) -> Callable[[Any], Any]:
     """Decorator that adds the arguments with a default of a function that a command calls, as options.
 
     Args:
-        called: the function; its docstring says what the arguments mean.
+        called: the function, or ``"module:name"`` to import it only when the command is called or explained;
+            its docstring says what the arguments mean.
         changes: for an argument other flags, another meaning, or a type of click, one or several; None to
             leave it out.
     """
 
-    def add(function: Any) -> Any:
-        entries = dict(_ENTRY.findall(inspect.cleandoc(called.__doc__ or "")))
-        for one in reversed([*inspect.signature(called).parameters.values()]):
-            if one.default is _EMPTY or changes.get(one.name, ()) is None:
-                continue
-            meaning = " ".join(entries.get(one.name, "").replace("``", "").split())
-            meaning = re.sub(r"`(\w+)`", lambda name: f"--{name[1].replace('_', '-')}", meaning)
-            change = changes.get(one.name, ())
-            said = list(change) if isinstance(change, tuple) else [change]
-            if meaning and not any(isinstance(piece, str) and piece[:1] != "-" for piece in said):
-                said.append(f"{meaning[:1].upper()}{meaning[1:]}")
-            hint = _hint(called, one)
-            option = _parameter(one, Annotated[hint, *said] if said else hint, flagged=True)
-            function.__click_params__ = [*getattr(function, "__click_params__", ()), option]
-        return function
+    return options_made_by(partial(_options, called, changes))
 
-    return add
+
+def _options(called: Any, changes: Mapping[str, Any]) -> list[click.Parameter]:
+    if isinstance(called, str):
+        module, _, name = called.partition(":")
+        called = getattr(importlib.import_module(module), name)
+    function = called.func if isinstance(called, partial) else called
+    entries = dict(_ENTRY.findall(inspect.cleandoc(function.__doc__ or "")))
+    result = []
+    for one in inspect.signature(called).parameters.values():
+        if one.default is _EMPTY or changes.get(one.name, ()) is None:
+            continue
+        meaning = " ".join(entries.get(one.name, "").replace("``", "").split())
+        meaning = re.sub(r"`(\w+)`", lambda name: f"--{name[1].replace('_', '-')}", meaning)
+        change = changes.get(one.name, ())
+        pieces = list(change) if isinstance(change, tuple) else [change]
+        if meaning and not any(isinstance(piece, str) and piece[:1] != "-" for piece in pieces):
+            pieces.append(f"{meaning[:1].upper()}{meaning[1:]}")
+        hint = _hint(function, one)
+        result.append(_parameter(one, Annotated[hint, *pieces] if pieces else hint, flagged=True))
+    return result
 
 
 class _Unknown(dict[str, Any]):

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import MISSING, Field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from nsl_bench.cli.declared import OLD_FOLDER, options_made_by
 from nsl_bench.core.errors import UserError
-from nsl_bench.run.grid import Grid
 
 if TYPE_CHECKING:
+    from nsl_bench.run.grid import Grid
     from nsl_bench.sandbox.sealing import DataSeed
 
 
@@ -52,39 +52,36 @@ def whole_numbers(ctx: click.Context, parameter: click.Parameter, text: str | No
     return tuple(map(int, result))
 
 
-_COMMAND = click.option(
-    "--learner-command",
-    "commands",
-    multiple=True,
-    help="Learner as a command in any language (docs/add-a-learner.md). Write TRACK=COMMAND if its track is "
-    "not pretrained, csv=COMMAND or json=COMMAND for other files than parquet. Repeatable.",
-)
+def _command() -> click.Option:
+    return click.Option(
+        ["--learner-command", "commands"],
+        multiple=True,
+        help="Learner as a command in any language (docs/add-a-learner.md). Write TRACK=COMMAND if its track "
+        "is not pretrained, csv=COMMAND or json=COMMAND for other files than parquet. Repeatable.",
+    )
 
 
-def _option(one: Field[Any]) -> Callable[[Any], Any]:
+def _option(one: Field[Any]) -> click.Parameter:
     """A field of a grid as an option."""
     if not one.metadata["flags"]:
-        return click.argument(one.name)
+        return click.Argument([one.name])
     text, names = one.metadata["meaning"], (*one.metadata["flags"], one.name)
     default = () if one.default is MISSING else one.default
     if one.name == "repeats":
-        return click.option(
-            *names, default=len(default), show_default=True, type=click.IntRange(1), help=text
-        )
+        return click.Option(names, default=len(default), show_default=True, type=click.IntRange(1), help=text)
     if one.name == "splits":
-        place = click.Path(exists=True, file_okay=False, path_type=Path)
-        return click.option(*names, type=place, help=text)
+        return click.Option(names, type=OLD_FOLDER, help=text)
     if not isinstance(default, tuple):
         choice = {"track": click.Choice(["own", "symbolic"])}.get(one.name, type(default))
-        return click.option(*names, type=choice, default=default, show_default=default != "", help=text)
+        return click.Option(names, type=choice, default=default, show_default=default != "", help=text)
     if one.name.endswith(("percents", "seeds", "draws")):
         shares = one.name.endswith("percents")
         parse, example = (percentages, "0,50,90 or 0-100/10") if shares else (whole_numbers, "0,1,2")
         written = ",".join(map(str, default))
         text = f"{text} For example {example}."
-        return click.option(*names, default=written, show_default=bool(written), callback=parse, help=text)
+        return click.Option(names, default=written, show_default=bool(written), callback=parse, help=text)
     text = f"{text} Repeatable."
-    return click.option(*names, multiple=True, default=default, show_default=bool(default), help=text)
+    return click.Option(names, multiple=True, default=default, show_default=bool(default), help=text)
 
 
 data_seed_option = click.option(
@@ -102,16 +99,21 @@ def _data_seed(path: Path) -> DataSeed:
     return DataSeed.read(path)
 
 
-def grid_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the argument BENCHMARK and the options of a grid to a command."""
-    for one in reversed(fields(Grid)):
-        function = _option(one)(_COMMAND(function) if one.name == "learners" else function)
-    return function
+def _grid_options() -> list[click.Parameter]:
+    from nsl_bench.run.grid import Grid
+
+    benchmark, learners, *others = map(_option, fields(Grid))
+    return [benchmark, learners, _command(), *others]
+
+
+grid_options = options_made_by(_grid_options)
+"""Gives a command the argument BENCHMARK and the options of a grid."""
 
 
 def grids_of(options: dict[str, Any]) -> list[Grid]:
     """Remove the grid options from `options` and return their grids. BENCHMARK may be a plan file."""
     from nsl_bench.learners.command import spec_of
+    from nsl_bench.run.grid import Grid
     from nsl_bench.run.plan import read
 
     given = {one.name: options.pop(one.name) for one in fields(Grid)}

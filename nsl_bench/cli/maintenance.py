@@ -15,7 +15,6 @@ import click
 from nsl_bench import __version__
 from nsl_bench.cli import problems_found
 from nsl_bench.cli.declared import declared
-from nsl_bench.core import cache, registry
 from nsl_bench.core.errors import UserError, unknown
 
 if TYPE_CHECKING:
@@ -34,6 +33,7 @@ def doctor() -> int:
 
     Exit code 1 if a required part does not work.
     """
+    from nsl_bench.core import cache, registry
     from nsl_bench.run.record import LIBRARIES
 
     wrong = 0
@@ -213,6 +213,8 @@ def cached(action: Annotated[str, click.Choice(["list", "clear"])] = "list", kin
     The environment variable NSL_BENCH_CACHE sets the folder. It is safe to clear: everything in it can be
     made or downloaded again. Files that another process is writing are kept.
     """
+    from nsl_bench.core import cache
+
     result = cache.contents()
     if kind is not None:
         if kind not in result:

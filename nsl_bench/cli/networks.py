@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import click
 
-from nsl_bench.api.networks import train_network
 from nsl_bench.cli.declared import FILE, FOLDER, WHOLE, declared, options_of
 
 
@@ -20,7 +19,7 @@ from nsl_bench.cli.declared import FILE, FOLDER, WHOLE, declared, options_of
     ]
 )
 @options_of(
-    train_network,
+    "nsl_bench.api.networks:train_network",
     images_per_concept=WHOLE,
     epochs=WHOLE,
     seed=click.IntRange(0),
@@ -41,6 +40,7 @@ def train(
     --network softmax:weights=FILE. If the folder of --out has an index.json of weights, the file is
     added to it and found automatically. After Ctrl-C, run the same command again to resume.
     """
+    from nsl_bench.api.networks import train_network
     from nsl_bench.core import cache
     from nsl_bench.core.errors import Interrupted
 

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import click
 
-from nsl_bench.api import explanation, learning
-from nsl_bench.api import rules as predictions
 from nsl_bench.cli.declared import WHOLE, declared, options_of
 from nsl_bench.cli.grid import data_seed_option
 from nsl_bench.core.errors import UserError
@@ -33,7 +31,7 @@ _DIALECTS = {"ilasp": "ILASP's", "fastlas": "FastLAS's"}
     ]
 )
 @options_of(
-    learning.learn,
+    "nsl_bench.api.learning:learn",
     time_limit=click.FloatRange(min=0),
     memory_limit=WHOLE,
     dialect=click.Choice(["ilasp", "fastlas"]),
@@ -64,6 +62,7 @@ def learn(
     Ctrl-C ends the search and prints the best hypothesis so far with a lower bound on the score. Exit code 2
     if no hypothesis was found or the search was killed.
     """
+    from nsl_bench.api.learning import rule_learner_of
     from nsl_bench.core.budget import MEBIBYTE
     from nsl_bench.logic.guarded.learning import solve_isolated
 
@@ -90,7 +89,7 @@ def learn(
         explain=explain,
         progress=(lambda found: click.echo(str(found), err=True)) if progress else None,
         warned=warned,
-        find=learning.rule_learner_of,
+        find=rule_learner_of,
         **options,
     )
     if as_json:
@@ -309,7 +308,10 @@ def _pairs(ctx: click.Context, parameter: click.Parameter, texts: tuple[str, ...
     ]
 )
 @options_of(
-    predictions.predict, metadata=None, time_limit=click.FloatRange(min=0, min_open=True), memory_limit=WHOLE
+    "nsl_bench.api.rules:predict",
+    metadata=None,
+    time_limit=click.FloatRange(min=0, min_open=True),
+    memory_limit=WHOLE,
 )
 def predict(
     hypothesis: Path,
@@ -329,7 +331,9 @@ def predict(
     In a task of sequences, every step gets a label. It takes into account the images of its sequence up to
     that step.
     """
-    result = predictions.predict(hypothesis, benchmark, metadata=metadata, **options)
+    from nsl_bench.api.rules import predict as predicted
+
+    result = predicted(hypothesis, benchmark, metadata=metadata, **options)
     if result.note:
         click.echo(f"Note: {result.note}", err=True)
     if as_json:
@@ -346,7 +350,7 @@ def predict(
     ]
 )
 @options_of(
-    explanation.explain,
+    "nsl_bench.api.explanation:explain",
     task="--benchmark",
     rules=("--hypothesis", "File with the rules. Default: the true rule."),
     share=("--share", "--percent"),
@@ -361,11 +365,12 @@ def explain(
 
     With --run, the prediction that the run stored is shown next to what its rules give now.
     """
+    from nsl_bench.api.explanation import explain as explained
     from nsl_bench.core.pictures import check_ending, save
 
     if out is not None:
         check_ending(out)
-    result = explanation.explain(example, **options)
+    result = explained(example, **options)
     if result.rules is not None and result.rules.note:
         click.echo(f"Note: {result.rules.note}", err=True)
     click.echo(str(result))

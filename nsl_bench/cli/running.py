@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
@@ -14,7 +15,6 @@ from nsl_bench.cli.declared import FOLDER, OLD_FOLDER, WHOLE, declared, options_
 from nsl_bench.cli.grid import data_seed_option, grid_options, grids_of, whole_numbers
 from nsl_bench.core.errors import Interrupted, UserError
 from nsl_bench.core.tracks import Track
-from nsl_bench.run.grid import Options
 
 if TYPE_CHECKING:
     from nsl_bench.learners.folder_formats import Format
@@ -66,21 +66,7 @@ def _limits(
 
 
 limit_options = options_of(_limits, hidden=None)
-
-
 """Gives a command the options of what learners may use."""
-
-
-def limit_options_within(seconds: float) -> Callable[[Any], Any]:
-    """The same, with another default time limit."""
-
-    def within(function: Any) -> Any:
-        function = limit_options(function)
-        (option,) = (each for each in function.__click_params__ if each.name == "time_limit")
-        option.default = seconds
-        return function
-
-    return within
 
 
 def limits_of(options: dict[str, Any], hidden: Sequence[Path] = ()) -> Limits | None:
@@ -107,7 +93,9 @@ def limits_of(options: dict[str, Any], hidden: Sequence[Path] = ()) -> Limits | 
 @grid_options
 @data_seed_option
 @limit_options
-@options_of(Options, limits=None, data_seed=None, jobs=WHOLE, interventions=whole_numbers)
+@options_of(
+    "nsl_bench.run.grid:Options", limits=None, data_seed=None, jobs=WHOLE, interventions=whole_numbers
+)
 def run(
     *,
     executor: Annotated[
@@ -125,6 +113,7 @@ def run(
     sandbox: no network, and read access only to their own code and installed packages.
     """
     from nsl_bench.api.evaluation import Evaluation
+    from nsl_bench.run.grid import Options
     from nsl_bench.run.sweep import SchedulerLost
 
     if (executor == "dask") != (scheduler is not None):
@@ -200,7 +189,7 @@ _SECONDS = 60.0
         "nsl-bench check random_forest:trees=10",
     ]
 )
-@limit_options_within(_SECONDS)
+@options_of(partial(_limits, time_limit=_SECONDS), hidden=None)
 def check(
     learner: str | None = None,
     *,
