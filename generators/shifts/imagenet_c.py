@@ -333,21 +333,7 @@ class Corruption(PixelShift):
         return result
 
 
-def _named(name: str) -> type[Corruption]:
-    doc = f"The corruption {name.replace('_', ' ')}, of a severity from 1 to 5."
-    return type(name, (Corruption,), {"__doc__": doc, "__module__": __name__, "name": name})
-
-
-gaussian_noise = _named("gaussian_noise")
-shot_noise = _named("shot_noise")
-impulse_noise = _named("impulse_noise")
-defocus_blur = _named("defocus_blur")
-motion_blur = _named("motion_blur")
-zoom_blur = _named("zoom_blur")
-fog = _named("fog")
-brightness = _named("brightness")
-contrast = _named("contrast")
-saturate = _named("saturate")
-elastic_transform = _named("elastic_transform")
-pixelate = _named("pixelate")
-jpeg_compression = _named("jpeg_compression")
+for _name in CORRUPTIONS:
+    _doc = f"The corruption {_name.replace('_', ' ')}, of a severity from 1 to 5."
+    _body = {"__doc__": _doc, "__module__": __name__, "name": _name}
+    globals()[_name] = type(_name, (Corruption,), _body)

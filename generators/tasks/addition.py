@@ -18,6 +18,10 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.core.options import option
 from nsl_bench.core.types import ConceptSpace, LabelSpace, Part, Split
 
+from . import programs
+
+_PROGRAMS = programs(__file__)
+
 DIGITS = ConceptSpace("digit", tuple("0123456789"))
 
 _DEFAULT, _FEWEST, _MOST = 3, 2, 50
@@ -26,42 +30,6 @@ _TEST = 1000
 
 _MOST_TRIES = 1000
 """Draws in a row that may bring no sequence that the other part does not hold."""
-
-_BACKGROUND = """\
-step(T) :- digit(T,_,_).
-next(T,T+1) :- step(T), step(T+1).
-
-% The sum of a step's own digits: 10 or more, 9, and its last digit without and with 1 more.
-total(T,A+B) :- digit(T,first,A), digit(T,second,B).
-tens(T) :- total(T,S), S > 9.
-nine(T) :- total(T,9).
-units(T,S \\ 10) :- total(T,S).
-units_and_one(T,(S + 1) \\ 10) :- total(T,S).
-
-% The label of a row is the digit of the sum at its step.
-sum(D) :- now(T), sum(T,D).
-"""
-
-_BIAS = """\
-#modeh(sum(var(step), var(digit))).
-#modeh(carry(var(step))).
-#modeb(1, units(var(step), var(digit)), (positive)).
-#modeb(1, units_and_one(var(step), var(digit)), (positive)).
-#modeb(1, next(var(step), var(step)), (positive)).
-#modeb(1, tens(var(step)), (positive)).
-#modeb(1, nine(var(step)), (positive)).
-#modeb(1, carry(var(step))).
-#maxv(2).
-#bias("penalty(1, head).").
-#bias("penalty(1, body(X)) :- in_body(X).").
-"""
-
-_TRUE_RULE = """\
-carry(V2) :- next(V1,V2), tens(V1).
-carry(V2) :- next(V1,V2), nine(V1), carry(V1).
-sum(V1,V2) :- units(V1,V2), not carry(V1).
-sum(V1,V2) :- units_and_one(V1,V2), carry(V1).
-"""
 
 
 def sums(digits: npt.NDArray[np.integer]) -> npt.NDArray[np.int16]:
@@ -91,9 +59,9 @@ class Addition(Benchmark):
     labels = LabelSpace(DIGITS.concepts, tuple(f"sum({digit})" for digit in DIGITS.concepts))
     slots = ("first", "second")
     concept_space = DIGITS
-    background = _BACKGROUND
-    bias = _BIAS
-    true_rule = _TRUE_RULE
+    background = _PROGRAMS["background"]
+    bias = _PROGRAMS["bias"]
+    true_rule = _PROGRAMS["rule"]
     sizes: Mapping[str, int] = MappingProxyType({"small": 320, "large": 10_000})
     repeats = 10
     sources = ("sklearn_digits", "mnist", "mnist_train")

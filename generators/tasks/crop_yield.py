@@ -21,6 +21,9 @@ from nsl_bench.core.seeding import generator
 from nsl_bench.core.types import BLANK, ConceptSpace, LabelSpace, Part, Split
 
 from ..sources.leaves.names import BACKGROUND, CROP_SPACE, CROPS, DISEASE_OF, DISEASES, SPECIES, SPECIES_OF
+from . import programs
+
+_PROGRAMS = programs(__file__)
 
 _CROPS_A_LOCATION = 2
 
@@ -35,24 +38,6 @@ _TRIES = 1000
 
 _FEW = 10
 """Of fewer crops no such shares are asked for."""
-
-_BACKGROUND = """\
-% A field has one yield.
-:- yield(X), yield(Y), X < Y.
-
-yield_type(0).
-yield_type(1).
-yield_type(2).
-"""
-
-_BIAS = """\
-#modeh(yield(const(yield_type))).
-#modeb(1, location(const(location))).
-#modeb(1, species(const(species))).
-#modeb(1, disease(const(disease))).
-#bias("penalty(1, head).").
-#bias("penalty(1, body(X)) :- in_body(X).").
-"""
 
 
 class CropYield(Benchmark):
@@ -72,8 +57,8 @@ class CropYield(Benchmark):
     description = "How much does a field yield, given a picture of its crop's leaf and its location?"
     labels = LabelSpace(("poor", "moderate", "strong"), ("yield(0)", "yield(1)", "yield(2)"))
     slots = ("crop",)
-    background = _BACKGROUND
-    bias = _BIAS
+    background = _PROGRAMS["background"]
+    bias = _PROGRAMS["bias"]
     test_size = 1000
     sources = ("drawn_leaves", "plants")
     named_shifts: Mapping[str, str] = MappingProxyType({"hue": "hue:0.15"})

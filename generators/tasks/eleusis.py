@@ -19,6 +19,9 @@ from nsl_bench.core.options import option
 from nsl_bench.core.types import LabelSpace, Part, Split
 
 from ..sources.symbols.names import SUITS, colour_of, rank_of, symbols
+from . import programs
+
+_PROGRAMS = programs(__file__)
 
 VIOLATED, FULFILLED = 0, 1
 
@@ -41,44 +44,6 @@ CONCEPTS: Mapping[str, str] = MappingProxyType(
 )
 """The hidden rules: the cards 0 and 1 fulfil the concept."""
 
-_BACKGROUND = """\
-card(0). card(1).
-{suits}
-
-red(C) :- suit(C, (diamonds; hearts)).
-black(C) :- suit(C, (clubs; spades)).
-odd(C) :- rank(C, R), R \\ 2 = 1.
-even(C) :- rank(C, R), R \\ 2 = 0.
-face(C) :- rank(C, R), R > {plain}.
-
-% Of two cards, which has the lower rank or the earlier suit.
-rank_before(C, D) :- rank(C, A), rank(D, B), A < B, C != D.
-suit_before(C, D) :- suit(C, S), suit(D, T), order(S, A), order(T, B), A < B, C != D.
-
-% The next rank or suit; the first comes after the last.
-next_rank(C, D) :- rank(C, A), rank(D, B), B = A \\ {ranks} + 1, C != D.
-next_suit(C, D) :- suit(C, S), suit(D, T), order(S, A), order(T, B), B = (A + 1) \\ 4, C != D.
-"""
-
-_BIAS = """\
-#modeh(fulfilled).
-#modeb(red(const(card))).
-#modeb(black(const(card))).
-#modeb(odd(const(card))).
-#modeb(even(const(card))).
-#modeb(face(const(card))).
-#modeb(not face(const(card))).
-#modeb(rank_before(const(card), const(card))).
-#modeb(suit_before(const(card), const(card))).
-#modeb(next_rank(const(card), const(card))).
-#modeb(next_suit(const(card), const(card))).
-#constant(card, 0).
-#constant(card, 1).
-#maxv(0).
-#bias("penalty(1, head).").
-#bias("penalty(1, body(X)) :- in_body(X).").
-"""
-
 
 class Eleusis(Benchmark):
     """Predict whether two cards fulfil a hidden concept.
@@ -92,7 +57,7 @@ class Eleusis(Benchmark):
     description = "Two cards fulfil a hidden rule on their suits and ranks, or violate it."
     labels = LabelSpace(("violated", "fulfilled"), (None, "fulfilled"))
     slots = ("suit_0", "rank_0", "suit_1", "rank_1")
-    bias = _BIAS
+    bias = _PROGRAMS["bias"]
     sizes: Mapping[str, int] = MappingProxyType({"small": 1000, "large": 10_000})
     test_size = 1000
     repeats = 7
@@ -116,7 +81,7 @@ class Eleusis(Benchmark):
         members = tuple(self.spec_with(ranks=n) for n in (6, 8, 10))
         self.family = Family(self.spec_with(ranks=8), members, "highest rank")
         self.concept_space = symbols(ranks)
-        self.background = _BACKGROUND.format(
+        self.background = _PROGRAMS["background"].format(
             suits=" ".join(f"order({suit}, {k})." for k, suit in enumerate(SUITS)),
             plain=ranks - FACES,
             ranks=ranks,

@@ -18,6 +18,10 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.core.options import option
 from nsl_bench.core.types import BLANK, ConceptSpace, LabelSpace, Part, Split
 
+from . import programs
+
+_PROGRAMS = programs(__file__)
+
 SUITS = ("h", "s", "d", "c")
 RANKS = ("a", "2", "3", "4", "5", "6", "7", "8", "9", "10", "j", "q", "k")
 RANK_VALUES = {"a": 14, "j": 11, "q": 12, "k": 13, **{str(v): v for v in range(2, 11)}}
@@ -28,40 +32,6 @@ _VALUE = np.array([RANK_VALUES[card[:-1]] for card in CARDS.concepts], np.int16)
 
 _MOST_GAMES = 1000
 """Games in a row that may bring no trick that the other part does not hold."""
-
-_BACKGROUND = """\
-{suits}
-{ranks}
-{values}
-player(1..{players}).
-
-% P1's card is of a higher rank than P2's.
-rank_higher(P1, P2) :- card(P1, R1, _), card(P2, R2, _), rank_value(R1, V1), rank_value(R2, V2), V1 > V2.
-
-% The suit of a player's card.
-suit(P1, S) :- card(P1, _, S).
-"""
-
-_BIAS = """\
-P(X) :- Q(X), identity(P, Q).
-P(X) :- player(X), not Q(X), inverse(P, Q).
-#modem(2, inverse(target/1, invented/1)).
-#modem(2, identity(target/1, invented/1)).
-#predicate(target, winner/1).
-#predicate(invented, p1/1).
-{constants}
-#modeh(p1(var(player))).
-#modeb(1, var(suit) != var(suit)).
-#modeb(1, suit(var(player), var(suit)), (positive)).
-#modeb(1, suit(const(player), var(suit)), (positive)).
-#modeb(1, rank_higher(var(player), var(player)), (positive)).
-"""
-
-_TRUE_RULE = """\
-winner(X) :- player(X), not p1(X).
-p1(V1) :- suit(1, V2), suit(V1, V3), V2 != V3.
-p1(V1) :- rank_higher(V2, V1), suit(1, V3), suit(V2, V3).
-"""
 
 
 class FollowSuit(Benchmark):
@@ -95,14 +65,14 @@ class FollowSuit(Benchmark):
         self.slots = tuple(f"player_{p}" for p in seats)
         self.sizes = {"small": 8 * self.tricks, "large": 800 * self.tricks}
         self.test_size = 77 * self.tricks
-        self.background = _BACKGROUND.format(
+        self.background = _PROGRAMS["background"].format(
             suits=" ".join(f"suit({s})." for s in SUITS[:suits]),
             ranks=" ".join(f"rank({r})." for r in RANKS),
             values=" ".join(f"rank_value({r}, {v})." for r, v in RANK_VALUES.items()),
             players=players,
         )
-        self.bias = _BIAS.format(constants="\n".join(f"#constant(player, {p})." for p in seats))
-        self.true_rule = _TRUE_RULE
+        self.bias = _PROGRAMS["bias"].format(constants="\n".join(f"#constant(player, {p})." for p in seats))
+        self.true_rule = _PROGRAMS["rule"]
         self.inputs = "1 { card(P, R, S) : rank(R), suit(S) } 1 :- player(P)."
 
     def generate(

@@ -16,22 +16,12 @@ from nsl_bench.core.options import option
 from nsl_bench.core.types import ConceptSpace, LabelSpace, Part, Split
 
 from ..sources.rooms.names import SCENE_SPACE, SCENES, SUPER_CLASS_OF, SUPER_CLASSES
+from . import programs
+
+_PROGRAMS = programs(__file__)
 
 _TRAIN_A_SCENE, _TEST_A_SCENE = 80, 20
 """Pictures of each scene in MIT Indoor 67's lists."""
-
-_BIAS = """\
-label_type(0).
-label_type(1).
-label_type(2).
-label_type(3).
-label_type(4).
-
-#modeh(label(const(label_type))).
-#modeb(1, image(const(image))).
-#bias("penalty(1, head).").
-#bias("penalty(1, body(X)) :- in_body(X).").
-"""
 
 
 class IndoorScene(Benchmark):
@@ -43,7 +33,7 @@ class IndoorScene(Benchmark):
     labels = LabelSpace(SUPER_CLASSES, tuple(f"label({i})" for i in range(len(SUPER_CLASSES))))
     slots = ("image",)
     background = ""
-    bias = _BIAS
+    bias = _PROGRAMS["bias"]
     repeats = 1
     sources = ("drawn_rooms", "mit67")
     named_shifts: Mapping[str, str] = MappingProxyType(

@@ -19,7 +19,10 @@ from nsl_bench.core.options import option
 from nsl_bench.core.registry import Spec
 from nsl_bench.core.types import BLANK, ConceptSpace, LabelSpace, Part, Split
 
+from . import programs
 from .follow_suit import read_csv
+
+_PROGRAMS = programs(__file__)
 
 Knowledge = Literal["grid", "reduced"]
 
@@ -27,45 +30,6 @@ VALID, INVALID = 0, 1
 
 _MOST_SEEDS = 100_000
 """Seeds in a row that may bring no new grid."""
-
-_GRID_BIAS = """\
-#modeh(invalid).
-#modeb(digit(var(cell), var(num))).
-#modeb(row(var(cell), var(row))).
-#modeb(col(var(cell), var(col))).
-#modeb(block(var(cell), var(block))).
-#modeb(neq(var(cell), var(cell))).
-{negative}#maxv(4).
-#bias("penalty(1, head).").
-#bias("penalty(1, body(X)) :- in_body(X).").
-"""
-
-_NEGATIVE = """\
-#modeb(not row(var(cell), var(row))).
-#modeb(not col(var(cell), var(col))).
-#modeb(not block(var(cell), var(block))).
-"""
-
-_REDUCED_BACKGROUND = """\
-div_same1(X, Y, C) :- (X-1)/C = (Y-1)/C, idx1(X), idx1(Y), X < Y, quotient(C).
-div_same2(X, Y, C) :- (X-1)/C = (Y-1)/C, idx2(X), idx2(Y), X < Y, quotient(C).
-quotient(1..{most}).
-idx1(1..{n}).
-idx2(1..{n}).
-num(1..{n}).
-"""
-
-_REDUCED_BIAS = """\
-#modeh(invalid).
-#modeb(digit(var(idx1), var(idx2), var(num))).
-#modeb(div_same1(var(idx1), var(idx1), const(quotient))).
-#modeb(div_same2(var(idx2), var(idx2), const(quotient))).
-{quotients}
-#maxv(5).
-#ground_without_replacement.
-#bias("penalty(1, head).").
-#bias("penalty(1, body(X)) :- in_body(X).").
-"""
 
 
 def digits(n: int) -> ConceptSpace:
@@ -148,7 +112,7 @@ class Sudoku(Benchmark):
             "neq(X, Y) :- cell(X), cell(Y), X != Y.",
         ]
         self.background = "\n".join(facts) + "\n"
-        self.bias = _GRID_BIAS.format(negative=_NEGATIVE if n <= 4 else "")
+        self.bias = _PROGRAMS["bias"].format(negative=_PROGRAMS["negative"] if n <= 4 else "")
         self.true_rule = "".join(
             f"invalid :- digit(A, N), digit(B, N), neq(A, B), {kind}(A, G), {kind}(B, G).\n"
             for kind in ("row", "col", "block")
@@ -157,8 +121,8 @@ class Sudoku(Benchmark):
 
     def _reduced_knowledge(self) -> None:
         n, (rows, columns) = self.n, self.block
-        self.background = _REDUCED_BACKGROUND.format(n=n, most=n - 1)
-        self.bias = _REDUCED_BIAS.format(
+        self.background = _PROGRAMS["reduced_background"].format(n=n, most=n - 1)
+        self.bias = _PROGRAMS["reduced_bias"].format(
             quotients="\n".join(f"#constant(quotient, {c})." for c in range(1, n))
         )
         self.true_rule = (

@@ -26,7 +26,10 @@ from nsl_bench.core.options import option
 from nsl_bench.core.seeding import generator
 from nsl_bench.core.types import BLANK, ConceptSpace, LabelSpace, Part, Split
 
+from . import programs
 from .uci_sets import Table, load_table
+
+_PROGRAMS = programs(__file__)
 
 FOLDS = 10
 
@@ -91,7 +94,7 @@ class Uci(Benchmark):
         self.sizes = {"small": int((self._part_of > 1).sum())}
         self.background = " ".join(f"feature({atom})." for atom in bits.atoms) + "\n"
         constants = "\n".join(f"#constant(feature, {atom})." for atom in bits.atoms)
-        self.bias = _BIAS.format(constants=constants)
+        self.bias = _PROGRAMS["bias"].format(constants=constants)
         self.inputs = "{ has(F) } :- feature(F)."
 
     def _divided(self, seed: int | str) -> npt.NDArray[np.int64]:
@@ -159,17 +162,6 @@ def _named(text: str) -> str:
     """A class as a label's name."""
     word = {"+": "plus", "-": "minus"}.get(text, re.sub(r"\W+", "_", text).strip("_"))
     return word if not word.isdecimal() else f"class_{word}"
-
-
-_BIAS = """\
-#modeh(positive).
-#modeb(2, has(const(feature))).
-#modeb(1, not has(const(feature))).
-{constants}
-#maxv(0).
-#bias("penalty(1, head).").
-#bias("penalty(1, body(X)) :- in_body(X).").
-"""
 
 
 @dataclass(frozen=True)

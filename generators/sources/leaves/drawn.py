@@ -17,7 +17,7 @@ import numpy.typing as npt
 from ...keyed_random import Dice
 from ..drawn_pool import DrawnPool
 from ..paint import Mask, Picture, Points, blotches, finish, lay, lines, mask_of, moved, soften
-from .diseases import DISEASED, Canvas
+from .diseases import Canvas
 from .names import BACKGROUND, CROP_SPACE, DISEASE_OF, SPECIES_OF
 
 _TABLES = ((150, 144, 148), (128, 120, 124), (168, 160, 152), (112, 108, 116), (186, 182, 180))
@@ -73,9 +73,7 @@ def _lay_leaf(picture: Picture, leaf: Leaf, disease: str, dice: Dice) -> None:
     _shadow(picture, np.maximum(blade, stalks), dice)
     lay(picture, stalks, dice.around(leaf.vein, 14))
     green = _green(size, leaf, blade, veins, dice)
-    canvas = Canvas(green, blade, veins, turn, dice)
-    for step in DISEASED[disease]:
-        step(canvas)
+    Canvas(green, blade, veins, turn, dice).infect(disease)
     lay(picture, blade, green)
 
 
@@ -252,6 +250,11 @@ def _one(**shape: Any) -> Callable[[Dice], _Made]:
     return lambda dice: _single(_blade(dice, **shape))
 
 
+def _lobed(**shape: Any) -> Callable[[Dice], _Made]:
+    """A leaf of one blade with five lobes; `shape` goes to `_palm`."""
+    return lambda dice: ([_palm(dice, 5, **shape)], [_stalk((-0.1, 0), (0.4, 0))])
+
+
 def _blueberry(dice: Dice) -> _Made:
     return _single(_blade(dice, 0.24, widest=0.5, blunt=0.7, veins=5, slant=1.3).moved(0.12, 0, 0.7, 0))
 
@@ -265,10 +268,6 @@ def _corn(dice: Dice) -> _Made:
     lines = [(np.stack((u, bend), axis=1), 3)]
     lines += [(np.stack((u, bend + width * k / 6), axis=1), 1) for k in (-5, -4, -3, -2, 2, 3, 4, 5)]
     return [Leaflet(outline, tuple(lines))], []
-
-
-def _grape(dice: Dice) -> _Made:
-    return [_palm(dice, 5, 0.32, teeth=34, depth=0.16)], [_stalk((-0.1, 0), (0.4, 0))]
 
 
 def _orange(dice: Dice) -> _Made:
@@ -302,10 +301,6 @@ def _three(end: float, side: float, angle: float, **shape: Any) -> Callable[[Dic
     return make
 
 
-def _squash(dice: Dice) -> _Made:
-    return [_palm(dice, 5, 0.13, teeth=16, depth=0.07, spread=2.8)], [_stalk((-0.1, 0), (0.4, 0))]
-
-
 def _tomato(dice: Dice) -> _Made:
     """A ragged leaflet, deeply cut, with a pair of smaller ones at its base."""
     main = _blade(dice, 0.38, widest=0.36, blunt=0.75, teeth=5, depth=0.5, veins=6, slant=1.0)
@@ -333,14 +328,14 @@ _SPECIES: Mapping[str, tuple[Callable[[Dice], _Made], _Colour, _Colour]] = {
     "blueberry": (_blueberry, (76, 112, 80), (134, 156, 118)),
     "cherry": (_cherry, (72, 110, 52), (136, 158, 92)),
     "corn": (_corn, (94, 136, 58), (150, 178, 108)),
-    "grape": (_grape, (96, 130, 60), (158, 172, 100)),
+    "grape": (_lobed(notch=0.32, teeth=34, depth=0.16), (96, 130, 60), (158, 172, 100)),
     "orange": (_orange, (58, 100, 48), (140, 150, 80)),
     "peach": (_peach, (86, 128, 62), (158, 176, 104)),
     "pepper": (_pepper, (70, 118, 56), (122, 158, 96)),
     "potato": (_potato, (84, 122, 58), (126, 154, 96)),
     "raspberry": (_raspberry, (92, 124, 60), (140, 158, 96)),
     "soybean": (_soybean, (82, 134, 54), (142, 174, 98)),
-    "squash": (_squash, (88, 126, 72), (154, 172, 128)),
+    "squash": (_lobed(notch=0.13, teeth=16, depth=0.07, spread=2.8), (88, 126, 72), (154, 172, 128)),
     "strawberry": (_strawberry, (64, 112, 54), (120, 152, 92)),
     "tomato": (_tomato, (86, 118, 60), (130, 150, 92)),
 }

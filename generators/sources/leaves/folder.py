@@ -17,37 +17,9 @@ from nsl_bench.core.types import PoolPart
 
 from ..class_folders import Layout, by_folders
 from ..image_folder import FolderPool
-from .names import BACKGROUND, CROP_SPACE, CROPS, DISEASE_OF, SPECIES, SPECIES_OF
+from .names import BACKGROUND, CROP_SPACE, CROPS, DISEASE_OF, SPECIES, SPECIES_OF, WORDS_OF
 
 _WHAT = "one subfolder a class, such as Apple___Apple_scab or Tomato_healthy"
-
-_WORDS: Mapping[str, tuple[frozenset[str], ...]] = {
-    disease: tuple(frozenset(words.split()) for words in alternatives)
-    for disease, alternatives in {
-        "healthy": ("healthy",),
-        "apple_scab": ("scab",),
-        "black_rot": ("black rot",),
-        "cedar_apple_rust": ("cedar rust", "cedar"),
-        "powdery_mildew": ("powdery", "mildew"),
-        "gray_leaf_spot": ("cercospora", "gray", "grey"),
-        "common_rust": ("common rust",),
-        "northern_leaf_blight": ("northern",),
-        "black_measles": ("esca", "measles"),
-        "leaf_blight": ("leaf blight", "isariopsis"),
-        "citrus_greening": ("greening", "haunglongbing", "huanglongbing"),
-        "bacterial_spot": ("bacterial spot",),
-        "early_blight": ("early blight",),
-        "late_blight": ("late blight",),
-        "leaf_scorch": ("scorch",),
-        "leaf_mold": ("mold", "mould"),
-        "septoria_leaf_spot": ("septoria",),
-        "spider_mites": ("spider", "mites"),
-        "target_spot": ("target",),
-        "yellow_leaf_curl_virus": ("curl",),
-        "mosaic_virus": ("mosaic",),
-    }.items()
-}
-"""Words by which a class's name tells a disease: all words of one of the alternatives."""
 
 
 def crop_of(folder: str) -> str | None:
@@ -63,7 +35,7 @@ def crop_of(folder: str) -> str | None:
         crop
         for crop in CROPS
         if SPECIES_OF[crop] == first
-        and any(words_of_disease <= set(words[1:]) for words_of_disease in _WORDS[DISEASE_OF[crop]])
+        and any(words_of_disease <= set(words[1:]) for words_of_disease in WORDS_OF[DISEASE_OF[crop]])
     ]
     return fits[0] if len(fits) == 1 else None
 

@@ -17,26 +17,11 @@ from nsl_bench.core.types import PoolPart
 from ...keyed_random import Dice
 from ..drawn_pool import DrawnPool
 from ..paint import blotches, finish
-from .furnishing import COLOURS, ROOMS, SEGMENTS, THINGS, Colour, Furnishing, Thing
+from .furnishing import COLOURS, ROOMS, SEGMENTS, THINGS, TONES, Colour, Furnishing, Thing
 from .names import SCENE_SPACE
 
 _WALL, _FLOOR, _CEILING = range(3)
 _SUB = 4
-
-_TONES: dict[str, tuple[Colour, ...]] = {
-    "paint": ((226, 218, 196), (202, 216, 220), (224, 204, 198), (206, 218, 190), (232, 230, 224)),
-    "paper": ((214, 190, 150), (188, 200, 176), (206, 172, 168), (180, 190, 208)),
-    "brick": ((164, 92, 70), (146, 104, 84), (178, 118, 92)),
-    "tiled": ((220, 230, 232), (190, 216, 220), (226, 222, 208)),
-    "panels": ((140, 98, 62), (110, 72, 48), (168, 126, 84)),
-    "glass": ((164, 204, 222), (176, 212, 206)),
-    "stone": ((166, 160, 148), (146, 142, 138), (188, 176, 152)),
-    "metal": ((160, 166, 172), (136, 144, 154), (184, 188, 190)),
-    "wood": ((176, 128, 80), (140, 98, 62), (200, 158, 108)),
-    "tiles": ((206, 200, 190), (180, 184, 186), (214, 206, 184)),
-    "carpet": ((132, 62, 58), (76, 86, 116), (120, 112, 98), (90, 104, 80), (104, 78, 106)),
-    "concrete": ((150, 148, 144), (130, 130, 132), (168, 164, 156)),
-}
 
 
 @dataclass(eq=False)
@@ -142,8 +127,8 @@ def _shade(colour: Colour, factor: float) -> Colour:
 def _shell(room: _Room, floor: str, wall: str) -> None:
     """Walls, floor and ceiling with what they are made of."""
     dice, left, top, right, bottom = room.dice, room.left, room.top, room.right, room.bottom
-    paint = dice.around(dice.pick(_TONES[wall]), 16)
-    ground = dice.around(dice.pick(_TONES[floor]), 16)
+    paint = dice.around(dice.pick(TONES[wall]), 16)
+    ground = dice.around(dice.pick(TONES[floor]), 16)
     sky = dice.around((226, 224, 218), 14)
     room.fill(((0, 0), (1, 0), (right, top), (left, top)), sky, _CEILING)
     room.fill(((0, 1), (1, 1), (right, bottom), (left, bottom)), ground, _FLOOR)

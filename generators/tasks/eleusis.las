@@ -1,0 +1,34 @@
+%% background
+card(0). card(1).
+{suits}
+
+red(C) :- suit(C, (diamonds; hearts)).
+black(C) :- suit(C, (clubs; spades)).
+odd(C) :- rank(C, R), R \ 2 = 1.
+even(C) :- rank(C, R), R \ 2 = 0.
+face(C) :- rank(C, R), R > {plain}.
+
+% Of two cards, which has the lower rank or the earlier suit.
+rank_before(C, D) :- rank(C, A), rank(D, B), A < B, C != D.
+suit_before(C, D) :- suit(C, S), suit(D, T), order(S, A), order(T, B), A < B, C != D.
+
+% The next rank or suit; the first comes after the last.
+next_rank(C, D) :- rank(C, A), rank(D, B), B = A \ {ranks} + 1, C != D.
+next_suit(C, D) :- suit(C, S), suit(D, T), order(S, A), order(T, B), B = (A + 1) \ 4, C != D.
+%% bias
+#modeh(fulfilled).
+#modeb(red(const(card))).
+#modeb(black(const(card))).
+#modeb(odd(const(card))).
+#modeb(even(const(card))).
+#modeb(face(const(card))).
+#modeb(not face(const(card))).
+#modeb(rank_before(const(card), const(card))).
+#modeb(suit_before(const(card), const(card))).
+#modeb(next_rank(const(card), const(card))).
+#modeb(next_suit(const(card), const(card))).
+#constant(card, 0).
+#constant(card, 1).
+#maxv(0).
+#bias("penalty(1, head).").
+#bias("penalty(1, body(X)) :- in_body(X).").
