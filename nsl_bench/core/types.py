@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -33,7 +33,6 @@ learner cannot take the task, e.g. because its inputs or outputs have a fixed si
 another (since version 5).
 """
 
-STATUSES: tuple[str, ...] = get_args(Status)
 
 BLANK = -1
 """Concept and image index of a slot without an image (an empty Sudoku cell)."""

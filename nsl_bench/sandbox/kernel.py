@@ -284,14 +284,6 @@ def landlock(readable: Sequence[Path], listable: Sequence[Path], writable: Seque
         os.close(ruleset)
 
 
-def seccomp_supported() -> bool:
-    """Whether this system can filter system calls."""
-    if not LINUX or platform.machine() not in _ARCHITECTURES:
-        return False
-    status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
-    return "\nSeccomp:" in status
-
-
 def deny_calls(*, sockets: bool, local: bool = False, attributes: bool = False) -> None:
     """Deny this process and its children system calls that affect other processes, permanently.
 

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import duckdb
 import jsonschema
@@ -23,7 +24,7 @@ from mutations import damaged
 
 from nsl_bench.cli import main
 from nsl_bench.core.errors import UserError
-from nsl_bench.core.types import STATUSES, Hypothesis
+from nsl_bench.core.types import Hypothesis, Status
 from nsl_bench.logic.guarded import call
 from nsl_bench.logic.guarded.child import Ended
 from nsl_bench.report.tables import render
@@ -72,6 +73,7 @@ def test_a_line_cut_short_costs_only_itself(tmp_path_factory: pytest.TempPathFac
 WRITER = """
 import sys
 from pathlib import Path
+from typing import get_args
 from nsl_bench.run.job import Job
 from nsl_bench.run.record import Record
 from nsl_bench.run.store import Store
@@ -155,6 +157,7 @@ def test_a_run_that_is_done_again_during_a_compaction_keeps_its_predictions(
 FULL = """
 import resource, signal, sys
 from pathlib import Path
+from typing import get_args
 from nsl_bench.core.errors import UserError
 from nsl_bench.run.job import Job
 from nsl_bench.run.store import Record, Store
@@ -210,7 +213,7 @@ def test_a_rerun_with_other_versions_takes_the_place_in_reports(tmp_path: Path) 
     assert store.frame()["framework_accuracy"].tolist() == [0.75]
 
 
-@pytest.mark.parametrize("status", STATUSES)
+@pytest.mark.parametrize("status", get_args(Status))
 def test_records_follow_the_published_schema(status: str) -> None:
     schema = json.loads(SCHEMA_FILE.read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
@@ -220,7 +223,7 @@ def test_records_follow_the_published_schema(status: str) -> None:
     named = schema["properties"].keys() | {f"job.{name}" for name in of_job}
     found = made.keys() | {f"job.{name}" for name in made["job"]}
     assert found == named
-    assert set(schema["properties"]["status"]["enum"]) == set(STATUSES)
+    assert set(schema["properties"]["status"]["enum"]) == set(get_args(Status))
 
 
 def test_a_key_is_the_job(tmp_path: Path) -> None:

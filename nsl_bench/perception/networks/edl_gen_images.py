@@ -28,7 +28,6 @@ _NOISE_UNITS = 2
 _HIDDEN = 32
 _LEAST_DEVIATION = 1e-3
 _PRIOR_WEIGHT = 0.1
-_WEIGHT_DECAY = 0.001
 
 
 @dataclass(frozen=True)

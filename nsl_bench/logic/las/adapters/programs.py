@@ -14,7 +14,6 @@ import contextlib
 import os
 import re
 import shutil
-import signal
 import subprocess
 import tempfile
 import time
@@ -24,9 +23,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TypedDict, Unpack
 
 from nsl_bench.core.budget import Budget, Expired
 from nsl_bench.core.errors import NotApplicable, UserError
+from nsl_bench.core.processes.child import kill_group
 from nsl_bench.logic.las.bias.hypothesis import parse_rules, with_type_guards
 from nsl_bench.logic.las.bias.types import domains
 from nsl_bench.logic.las.language_bias import ModeAtom
@@ -111,46 +112,32 @@ def describe() -> list[str]:
     return lines
 
 
-def fastlas(
-    task: LasTask,
-    *,
-    time_limit: float | None = None,
-    memory_limit: int | None = None,
-    executable: str | Path | None = None,
-) -> Solution:
-    """Solve a task with FastLAS 2.
+class Limits(TypedDict, total=False):
+    """How a program is run.
 
-    Args:
-        task: the task, without what is ILASP's only (meta-rules, recalls, limits on the body).
-        time_limit: seconds; afterwards FastLAS and all it started are killed.
-        memory_limit: bytes of address space for FastLAS.
+    Attributes:
+        time_limit: seconds; afterwards the program and all it started are killed.
+        memory_limit: bytes of address space for the program.
         executable: its path, if it is not on the PATH.
     """
+
+    time_limit: float | None
+    memory_limit: int | None
+    executable: str | Path | None
+
+
+def fastlas(task: LasTask, **limits: Unpack[Limits]) -> Solution:
+    """Solve a task with FastLAS 2; meta-rules, recalls and limits on the body are ILASP's only."""
     mode = "--nopl" if _feeds_itself(task) else "--opl"
-    return _run(
-        "fastlas", executable, (mode, "--threads", "1"), _fastlas_text, task, time_limit, memory_limit
-    )
+    return _run("fastlas", (mode, "--threads", "1"), _fastlas_text, task, **limits)
 
 
-def ilasp(
-    task: LasTask,
-    *,
-    time_limit: float | None = None,
-    memory_limit: int | None = None,
-    executable: str | Path | None = None,
-) -> Solution:
-    """Solve a task with ILASP 4.
-
-    Args:
-        task: the task; ILASP counts literals, so ``#bias`` with other costs is refused.
-        time_limit: seconds; afterwards ILASP and all it started are killed.
-        memory_limit: bytes of address space for ILASP.
-        executable: its path, if it is not on the PATH.
-    """
+def ilasp(task: LasTask, **limits: Unpack[Limits]) -> Solution:
+    """Solve a task with ILASP 4, which counts literals, so that ``#bias`` with other costs is refused."""
     arguments = ["--version=4", "--quiet", *(() if task.bias.constraints else ("-nc",))]
     if task.bias.body_limit is not None:
         arguments.append(f"-ml={task.bias.body_limit}")
-    return _run("ilasp", executable, arguments, _ilasp_text, task, time_limit, memory_limit)
+    return _run("ilasp", arguments, _ilasp_text, task, **limits)
 
 
 def _feeds_itself(task: LasTask) -> bool:
@@ -216,14 +203,12 @@ def _numbered(task: LasTask) -> LasTask:
 
 def _run(
     learner: str,
-    executable: str | Path | None,
     arguments: Sequence[str],
     text: Callable[[LasTask], str],
     task: LasTask,
-    time_limit: float | None,
-    memory_limit: int | None,
+    **limits: Unpack[Limits],
 ) -> Solution:
-    program = PROGRAMS[learner]
+    program, executable, time_limit = PROGRAMS[learner], limits.get("executable"), limits.get("time_limit")
     path = find(program, executable)
     if path is None:
         where = f"'{executable}' is not a program" if executable else f"{program.name} is not on the PATH"
@@ -233,7 +218,8 @@ def _run(
     with tempfile.TemporaryDirectory(prefix="nsl-bench-") as folder:
         file = Path(folder) / "task.las"
         file.write_text(written, encoding="utf-8")
-        output = _communicate([str(path), *arguments, str(file)], folder, time_limit, memory_limit, program)
+        command = [str(path), *arguments, str(file)]
+        output = _communicate(command, folder, time_limit, limits.get("memory_limit"), program)
     statistics = {"seconds": time.monotonic() - started}
     left = None if time_limit is None else max(0.0, started + time_limit - time.monotonic())
     budget = Budget.of(left, None).with_grace(_SECONDS_FOR_SCORING)
@@ -262,7 +248,7 @@ def _communicate(
         except (subprocess.TimeoutExpired, KeyboardInterrupt):
             return None
         finally:
-            _kill_group(process.pid)
+            kill_group(process.pid)
     # FastLAS ignores failures of the programs that it calls, and then prints no answer, or nothing.
     if process.returncode != 0 or (errors.strip() and output.strip() in ("", "UNSATISFIABLE")):
         last = (errors.strip() or output.strip() or "it printed nothing").splitlines()[-1]
@@ -340,13 +326,6 @@ def _hold(process: int, memory_limit: int) -> None:
     except ImportError:
         return
     prlimit(process, RLIMIT_AS, (memory_limit, memory_limit))
-
-
-def _kill_group(group: int) -> None:
-    try:
-        os.killpg(group, signal.SIGKILL)
-    except ProcessLookupError:
-        return
 
 
 def _scored(task: LasTask, rules: tuple[str, ...], budget: Budget, message: str) -> Solution:
