@@ -5,8 +5,8 @@
 The first table: learners whose accuracy varies with the train split and whose errors vary with the test
 example; an interval of the mean over train splits covers if the accuracy over all splits and examples lies in
 it. The second: differences to FFNSL with the variances that the board's entries have; an interval of the
-board covers if it holds the true difference. Folds are as correlated as Nadeau and Bengio (2003) assume. The
-third: tests of 1,000 examples that show images of a small pool, dealt out as the benchmark deals them, some
+board covers if it holds the true difference; the last column is without errors by image. Folds are as
+correlated as Nadeau and Bengio (2003) assume. The third: tests of 1,000 examples that show images of a small pool, dealt out as the benchmark deals them, some
 of which the network misreads; the true standard error is the spread of the accuracy over pools.
 """
 
@@ -24,8 +24,10 @@ from nsl_bench.leaderboard.board import SUBMISSIONS, read_board
 from nsl_bench.leaderboard.comparing import Comparison
 from nsl_bench.leaderboard.contests import BOARD
 from nsl_bench.leaderboard.truth import tests_of
+from scipy.sparse import csr_array
 from scipy.stats import t
 
+from nsl_bench.run.sampled import Sampled
 from nsl_bench.run.statistics import image_std_err, interval, nested_bootstrap
 
 EXAMPLES = 400
@@ -81,42 +83,78 @@ class Parts:
 
     Attributes:
         mean: the true difference.
-        split, example, rest: of train splits, of test examples, and of both together.
-        shows: [examples, images], which images an example shows; None where examples are independent.
+        split, image, example, rest: of train splits, of the images that an example shows, of test examples,
+            and of what varies with both train split and example.
+        shows: sparse [examples of all test sets, images], which images an example shows; None where examples
+            are independent.
     """
 
     mean: float
     split: float
+    image: float
     example: float
     rest: float
-    shows: np.ndarray | None
+    shows: csr_array | None
 
     @classmethod
-    def of(cls, table: np.ndarray, images: np.ndarray | None) -> Parts:
+    def of(cls, table: np.ndarray, tests: Sampled, images: np.ndarray | None) -> Parts:
         """The effects that a table of differences shows, estimated without bias where they are above 0."""
         k, n = table.shape
-        rest = table - table.mean(axis=0) - table.mean(axis=1, keepdims=True) + table.mean()
-        of_rest = (rest**2).sum() / max(1, (k - 1) * (n - 1))
-        of_split = max(0.0, table.mean(axis=1).var(ddof=1) - of_rest / n)
-        of_example = max(0.0, table.mean(axis=0).var(ddof=1) - of_rest / k)
-        shows = None
-        if images is not None:
-            numbers = np.unique(images[images >= 0])
-            shows = np.stack([(images == number).any(axis=1) for number in numbers], axis=1).astype(float)
-        return cls(table.mean(), *np.sqrt([of_split, of_example, of_rest]), shows)
+        sizes = (~np.isnan(table)).sum(axis=1)
+        means = np.nanmean(table, axis=1)
+        if tests.shared:
+            rest = table - table.mean(axis=0) - means[:, None] + table.mean()
+            of_rest = (rest**2).sum() / max(1, (k - 1) * (n - 1))
+            each = table.mean(axis=0)
+            of_example = max(0.0, each.var(ddof=1) - of_rest / k)
+            noise = of_rest / n
+        else:  # an example comes once, with whatever varies
+            each, of_rest = (table - means[:, None])[~np.isnan(table)], 0.0
+            of_example = each.var(ddof=k)
+            noise = of_example / sizes.mean()
+        of_split = max(0.0, means.var(ddof=1) - noise)
+        shows = None if images is None else shown(images[None] if tests.shared else images, table, tests)
+        of_image = 0.0
+        if shows is not None:
+            deviations = each - each.mean()
+            common = shows @ shows.T
+            common.setdiag(0)
+            share = (deviations @ (common @ deviations)) / common.multiply(common).sum()
+            of_image = min(max(0.0, share * shows.sum() / shows.shape[0]), of_example)
+        parts = np.sqrt([of_split, of_image, of_example - of_image, of_rest])
+        return cls(float(means.mean()), *parts.tolist(), shows)
 
-    def drawn(self, rng: np.random.Generator, k: int, n: int, overlap: float, own: bool) -> np.ndarray:
-        """A table of k train splits and n examples, of one test set or one for each split."""
-        if self.shows is None:
-            example = rng.normal(size=(k if own else 1, n))
-        else:  # an example is as hard as what it shows
-            example = (self.shows @ rng.normal(size=self.shows.shape[1]))[None]
-            example /= np.sqrt(self.shows.sum(axis=1).mean())
-        effects = self.split * rng.normal(size=(k, 1)) + self.example * example
-        effects = effects + self.rest * rng.normal(size=(k, n))
-        shared = overlap / (1 + overlap)
-        of_all = np.sqrt(shared * (self.split**2 + (self.example**2 + self.rest**2) / n)) * rng.normal()
+    def drawn(self, rng: np.random.Generator, there: np.ndarray, tests: Sampled) -> np.ndarray:
+        """A table of train splits and examples, of one test set or one for each split.
+
+        Args:
+            there: bool [splits, examples], what is no end of a smaller test set.
+        """
+        k, n = there.shape
+        total = int(there.sum()) if not tests.shared else n
+        example = self.example * rng.normal(size=total)
+        if self.shows is not None:  # an example is as hard as what it shows
+            seen = self.shows @ rng.normal(size=self.shows.shape[1])
+            example = example + self.image * seen / np.sqrt(self.shows.sum() / self.shows.shape[0])
+        effects = self.split * rng.normal(size=(k, 1)) + self.rest * rng.normal(size=(k, n))
+        effects = np.where(there, effects, np.nan)
+        effects[there] += example if not tests.shared else np.tile(example, k)
+        shared = tests.task.overlap / (1 + tests.task.overlap)
+        within = (self.image**2 + self.example**2 + self.rest**2) / there.sum(axis=1).mean()
+        of_all = np.sqrt(shared * (self.split**2 + within)) * rng.normal()
         return self.mean + np.sqrt(1 - shared) * effects + of_all
+
+
+def shown(images: np.ndarray, table: np.ndarray, tests: Sampled) -> csr_array:
+    """Which images the examples [splits, examples, slots] of a table show, each test set's after another."""
+    there = np.ones(images.shape[:2], bool) if tests.shared else ~np.isnan(table)
+    rows, slots = np.nonzero(images[there] >= 0)
+    _, image = np.unique(images[there][rows, slots], return_inverse=True)
+    found = csr_array(
+        (np.ones(len(rows)), (rows, image.reshape(-1))), shape=(int(there.sum()), image.max() + 1)
+    )
+    found.data[:] = 1.0
+    return found
 
 
 def board_coverage(draws: int, submissions: Path, path: Path) -> pd.DataFrame:
@@ -127,28 +165,28 @@ def board_coverage(draws: int, submissions: Path, path: Path) -> pd.DataFrame:
         key = contest.name, metric
         if reference is None or key not in reference.examples:
             continue
-        rng, shares = np.random.default_rng(1), []
-        images = tests.images if tests.shared else None
-        if images is not None and (images >= 0).sum() < 2 * len(np.unique(images[images >= 0])):
-            images = None
+        told = tests.of(metric, reference.track)
+        rng, hits = np.random.default_rng(1), []
         for entry in board.differences(contest, metric):
             table = (entry.examples[key] - reference.examples[key]).astype(float)
-            table = table[:, ~np.isnan(table).any(axis=0)]
-            parts, (k, n) = Parts.of(table, images), table.shape
-            hits = []
-            for _ in range(draws):
-                drawn = parts.drawn(rng, k, n, tests.overlap, not tests.shared)
-                both = np.stack([drawn, np.zeros_like(drawn)])
-                made = Comparison(
-                    [0, 1], both, images=images, shared_test=tests.shared, overlap=tests.overlap
-                )
-                one = made.difference(0, 1)
-                hits.append(one.low <= parts.mean <= one.high)
-            shares.append(float(np.mean(hits)))
-        if shares:
-            about = {"contest": contest.name, "metric": metric, "train splits": k, "learners": len(shares)}
-            least, most = min(shares), max(shares)
-            rows.append({**about, "coverage": float(np.mean(shares)), "least": least, "most": most})
+            there = ~np.isnan(table)
+            if np.ptp(table[there]) == 0:  # of which the board says no interval
+                continue
+            parts = Parts.of(table, tests, told["images"])
+            drawn = [parts.drawn(rng, there, tests) for _ in range(draws)]
+            tables = np.stack([np.where(there, 0.0, np.nan), *drawn])
+            found = []
+            for way in (told, told | {"images": None}):
+                made = Comparison(range(draws + 1), tables, **way)
+                ends = [made.difference(draw, 0) for draw in range(1, draws + 1)]
+                found.append(np.mean([one.low <= parts.mean <= one.high for one in ends]))
+            hits.append([entry.slug, *found])
+        if hits:
+            frame = pd.DataFrame(hits, columns=["entry", "coverage", "without images"])
+            about = {"contest": contest.name, "metric": metric, "train splits": contest.repeats}
+            about |= {"learners": len(frame), "coverage": frame["coverage"].mean()}
+            about |= {"least": frame["coverage"].min(), "most": frame["coverage"].max()}
+            rows.append(about | {"without images": frame["without images"].mean()})
     return pd.DataFrame(rows)
 
 
@@ -161,7 +199,8 @@ def dealt(rng: np.random.Generator, pool: int, slots: int, n: int = 1000) -> np.
 def image_errors(draws: int) -> pd.DataFrame:
     """The third table."""
     rows = []
-    for pool, slots in ((89, 1), (89, 4), (89, 12), (198, 1), (198, 4), (198, 12), (198, 40), (20000, 4)):
+    pools = (89, 1), (89, 4), (89, 12), (198, 1), (198, 4), (198, 12), (198, 40)
+    for pool, slots in (*pools, (2000, 4), (2700, 4), (3500, 4), (20000, 4)):
         rng = np.random.default_rng(pool + slots)
         misread = 1 - 0.8 ** (1 / slots)  # about a fifth of the examples are wrong
         found: dict[str, list[float]] = {"accuracy": [], "usual": [], "by image": []}
@@ -176,6 +215,7 @@ def image_errors(draws: int) -> pd.DataFrame:
             {
                 "images": pool,
                 "images an example": slots,
+                "an image is shown": 1000 * slots / min(pool, 1000 * slots),
                 "true error": float(np.std(found["accuracy"], ddof=1)),
                 "usual error": float(np.sqrt(np.mean(np.square(found["usual"])))),
                 "error by image": float(np.sqrt(np.mean(np.square(found["by image"])))),

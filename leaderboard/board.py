@@ -17,6 +17,7 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.core.metrics import METRICS
 from nsl_bench.core.tracks import Track
 from nsl_bench.run.job import PROTOCOL, ShiftPair
+from nsl_bench.run.sampled import Sampled
 from nsl_bench.run.statistics import std_err
 
 from .accepted import SUBMISSIONS, check_there
@@ -26,7 +27,7 @@ from .entries import NAMES, Area, Entry, accepted_manifest, read_entries
 from .rounds.model import read_rounds
 from .score_report import COMPARED, SCORES
 from .submission import MANIFEST
-from .truth import Tests, tests_of
+from .truth import tests_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -131,7 +132,7 @@ class Board:
         }
 
     def _compared(
-        self, contest: Contest, tested: Tests, metric: str, symbolic: bool
+        self, contest: Contest, tested: Sampled, metric: str, symbolic: bool
     ) -> Comparison[Entry] | None:
         key = contest.name, metric
         entries = [e for e in self.of(contest) if e.can_rank(contest) and key in e.examples]
@@ -142,9 +143,7 @@ class Board:
             entries,
             np.stack([e.examples[key] for e in entries]).astype(np.float64),
             higher_is_better=METRICS[metric].higher_is_better is not False,
-            images=None if symbolic or metric == "hypothesis_accuracy" else tested.images,
-            shared_test=tested.shared,
-            overlap=tested.overlap,
+            **tested.of(metric, entries[0].track),
         )
 
     def differences(self, contest: Contest, metric: str) -> Mapping[Entry, Difference]:

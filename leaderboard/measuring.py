@@ -15,9 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.core.metrics import METRICS, Answers, compute
-from nsl_bench.core.sequences import joined, mean_of
+from nsl_bench.core.sequences import mean_of
 from nsl_bench.core.types import Hypothesis, one_hot
 from nsl_bench.run.concepts import concept_scores
+from nsl_bench.run.sampled import Sampled
 from nsl_bench.run.statistics import interval, padded
 
 from .entries import contest_weights
@@ -25,7 +26,7 @@ from .likeness import look_at
 from .predictions import Predicted, letters_of
 from .reading import Run
 from .score_report import COMPARED, TEN_THOUSAND, ExampleScores, Look, Spread
-from .truth import Truth
+from .truth import Truth, tests_of
 
 PROBABILISTIC = frozenset(name for name, metric in METRICS.items() if "probabilities" in metric.needs)
 """The numbers of label probabilities."""
@@ -108,7 +109,6 @@ class Numbers:
             **truth.sequences,
         )
         self.metrics[run.id].update(compute(METRICS, answered))
-        images = truth.images(evaluation)
         scores = {
             name: metric.per_example(answered)
             for name, metric in METRICS.items()
@@ -116,8 +116,7 @@ class Numbers:
         }
         if answered.steps is not None:  # whole sequences are resampled
             scores = {name: self._of_sequences(answered.steps, each) for name, each in scores.items()}
-            images = joined(answered.steps, images, -1)
-        self._means.add(truth, scores, images)
+        self._means.add(truth, scores)
 
     @staticmethod
     def _of_sequences(
@@ -143,30 +142,24 @@ class _Means:
     def __init__(self, track: str) -> None:
         self._track = track
         self._tables: dict[tuple[str, str, str], dict[int, npt.NDArray[np.float64]]] = {}
-        self._images: dict[tuple[str, str, str], dict[int, npt.NDArray[np.int32]]] = {}
         self._left: dict[tuple[str, str, str], float] = {}
-        self._tests: dict[tuple[str, str], dict[int, set[int]]] = {}
+        self._tests: dict[str, Sampled] = {}
 
-    def add(
-        self, truth: Truth, scores: Mapping[str, npt.NDArray[np.float64]], images: npt.NDArray[np.int32]
-    ) -> None:
+    def add(self, truth: Truth, scores: Mapping[str, npt.NDArray[np.float64]]) -> None:
         """Take a run.
 
         Args:
             scores: float64 [n] by metric.
-            images: int32 [n, slots], what the examples show; no slots where no images are looked at.
         """
         contest, cell, network = truth.contest, truth.cell, truth.job.network or ""
         at = contest.cells_of(self._track).index(cell)
         weight = float(contest_weights(contest, self._track)[cell.repeat - 1, at])
-        tests = self._tests.setdefault((contest.name, network), {})
-        tests.setdefault(cell.repeat, set()).add(truth.test_number)
+        self._tests.setdefault(contest.name, tests_of(contest))
         for metric, each in scores.items():
             key = contest.name, network, metric
             table = self._tables.setdefault(key, {})
             table[cell.repeat] = table.get(cell.repeat, np.zeros(len(each))) + weight * each
             self._left[key] = self._left.get(key, float(contest.repeats)) - weight
-            self._images.setdefault(key, {})[cell.repeat] = images
 
     def whole(self) -> list[tuple[str, str, str]]:
         """Contest, network and metric of the means that are complete."""
@@ -180,17 +173,12 @@ class _Means:
 
     def spread(self, key: tuple[str, str, str]) -> Spread | None:
         """The interval of a mean; None where nothing varied."""
-        contest, network, metric = key
+        contest, _, metric = key
         table = self._tables[key]
-        tests = self._tests[contest, network]
-        shared = len(set.union(*tests.values())) == 1
-        each = [self._images[key][repeat] for repeat in sorted(self._images[key])]
-        images = each[0] if shared else padded(each, -1)
         result = interval(
             padded([table[repeat] for repeat in sorted(table)], np.nan),
-            images=images if images.shape[-1] else None,
-            shared_test=shared,
             bounds=METRICS[metric].bounds,
+            **self._tests[contest].of(metric, self._track),
         )
         if math.isnan(result.low):
             return None

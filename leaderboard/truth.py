@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -13,15 +12,13 @@ import numpy.typing as npt
 
 from nsl_bench.core import registry
 from nsl_bench.core.benchmark import Benchmark
-from nsl_bench.core.errors import UserError
-from nsl_bench.core.sequences import joined
 from nsl_bench.core.shift import resolve
 from nsl_bench.core.source import ImageSource
 from nsl_bench.core.types import BLANK, ConceptSpace, Part, Split
 from nsl_bench.data.content import content_hash
 from nsl_bench.data.splits import make_source, make_split, symbolic_split
 from nsl_bench.run.job import Job
-from nsl_bench.run.statistics import padded
+from nsl_bench.run.sampled import Sampled, sampled
 from nsl_bench.run.structural_shift import covering, with_concepts
 
 from .contests import Cell, Contest
@@ -109,15 +106,6 @@ class Truth:
     def _is_symbolic(self, evaluation: str) -> bool:
         return evaluation == "hypothesis" or self.job.track == "symbolic"
 
-    def images(self, evaluation: str) -> npt.NDArray[np.int32]:
-        """int32 [n, slots]: the images that test examples show; no slots where concepts are asked about.
-
-        They do not depend on the shift.
-        """
-        if self._is_symbolic(evaluation):
-            return np.empty((len(self.labels), 0), np.int32)
-        return _standard(self.job.tested, self.job.source, "test", *self._test, self.seed).images
-
     def shifted(self, evaluation: str) -> npt.NDArray[np.bool_] | None:
         """bool [n]: which test examples are shifted; None where concepts are asked about."""
         if self._is_symbolic(evaluation):
@@ -134,37 +122,10 @@ class Truth:
         return {"steps": split.steps, "images": (split.concepts != BLANK).sum(axis=1)}
 
 
-@dataclass(frozen=True)
-class Tests:
-    """The test sets of a contest's train splits, as far as errors of means depend on them.
-
-    Attributes:
-        images: int32 [n, slots], the images that the examples show, or [splits, n, slots]; None where the
-            images are not on this machine.
-        shared: whether all train splits have one test set.
-        overlap: of the train splits (`nsl_bench.core.benchmark.Benchmark`).
-    """
-
-    images: npt.NDArray[np.int32] | None
-    shared: bool
-    overlap: float
-
-
-def tests_of(contest: Contest) -> Tests:
-    """The test sets of a contest."""
-    task = _task(contest.tested)
-    numbers = [task.test_number(repeat) for repeat in range(1, contest.repeats + 1)]
-    shared, images = len(set(numbers)) == 1, None
-    if not contest.sealed_round:  # of which each share has examples of its own
-        with contextlib.suppress(UserError):
-            images = padded([_images(contest, number) for number in numbers[: 1 if shared else None]], -1)
-    return Tests(images if images is None or not shared else images[0], shared, task.overlap)
-
-
-def _images(contest: Contest, number: int) -> npt.NDArray[np.int32]:
-    """The images that test examples show; those of a sequence in one row."""
-    split = _standard(contest.tested, contest.source, "test", contest.size, number, contest.seed)
-    return joined(split.steps, split.images, -1) if _task(contest.tested).sequential else split.images
+def tests_of(contest: Contest) -> Sampled:
+    """The test sets of a contest; in a sealed round each share has examples of its own."""
+    source = "" if contest.sealed_round else contest.source
+    return sampled(contest.tested, source, contest.seed, tuple(range(1, contest.repeats + 1)))
 
 
 @cache

@@ -8,24 +8,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.core import registry
-from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.metrics import METRICS
-from nsl_bench.core.sequences import joined, mean_of
-from nsl_bench.data.splits import make_source, make_split, symbolic_split
+from nsl_bench.core.sequences import mean_of
 from nsl_bench.report.completed import Runs, answers_in
 from nsl_bench.report.ordering import sorted_rows
 from nsl_bench.report.tables import SETTING, with_standard
 from nsl_bench.run.job import Job
 from nsl_bench.run.record import Record
+from nsl_bench.run.sampled import Sampled, sampled
 from nsl_bench.run.statistics import NOTHING, SPLITS, holm, interval, padded, paired_interval, paired_p_values
 
 if TYPE_CHECKING:
@@ -36,8 +32,6 @@ _AXES = {"repeat": SPLITS, "network_seed": "network seeds", "learner_draw": "lea
 _LINE = [*SETTING, "track", "network", "learner", "shift", "percent"]
 _SHOWN = ("benchmark", "test_task", "source", "size", "track", "network", "learner", "shift", "percent")
 _PAIR = ("repeat", "learner_draw")
-_REUSED = 2.0
-"""Images count as the sampled units where each is shown so often on average."""
 
 
 def intervals(results: Runs) -> pd.DataFrame:
@@ -78,9 +72,10 @@ def _row(results: Runs, records: dict[str, Record], group: pd.DataFrame) -> dict
         scores = [example_scores(results, records[key], key, metric) for key in keys]
         if scores[0] is not None:
             break
-    task = _task(records[keys[0]].job.tested)
+    job = records[keys[0]].job
+    tests = _tests(job, axes[0])
     arrays = [one for one in scores if one is not None]
-    if len(arrays) < len(scores) or (not task.own_tests and len(set(map(len, arrays))) > 1):
+    if len(arrays) < len(scores) or (tests.shared and len(set(map(len, arrays))) > 1):
         return None
     used = [k for k, values in enumerate(axes) if len(values) > 1 or k == 0]
     table = padded(arrays, np.nan).reshape(*(len(axes[k]) for k in used), -1)
@@ -88,7 +83,7 @@ def _row(results: Runs, records: dict[str, Record], group: pd.DataFrame) -> dict
         table,
         factors=[list(_AXES.values())[k] for k in used],
         bounds=(0.0, 1.0),
-        **_tested(records[keys[0]].job, axes[0]),
+        **tests.of(metric, job.track),
     )
     numbers = {"accuracy": result.mean, "low": result.low, "high": result.high, "std_err": result.std_err}
     return {**numbers, "runs": len(places), **result.components}
@@ -161,7 +156,8 @@ def _difference(
         tables.append([one for one in scores if one is not None])
     sizes = [list(map(len, one)) for one in tables]
     job = sides[0].latest()[group["key_first"].iloc[0]].job
-    same_test = _task(job.tested).own_tests or len(set(sizes[0])) == 1
+    tests = _tests(job, group["repeat"].tolist())
+    same_test = not tests.shared or len(set(sizes[0])) == 1
     if (
         sizes[0] != sizes[1]
         or len(sizes[0]) < len(group)
@@ -173,28 +169,14 @@ def _difference(
             return nothing
         return (*paired_interval(difference, level), float(paired_p_values(difference[None])[0]))
     table = padded([a - b for a, b in zip(*tables, strict=True)], np.nan)
-    result = interval(table, level=level, **_tested(job, group["repeat"].tolist()))
+    result = interval(table, level=level, **tests.of(metric, job.track))
     return (result.low, result.high, result.p_value) if result.std_err > NOTHING else nothing
 
 
-def _tested(job: Job, repeats: Sequence[int]) -> dict[str, Any]:
-    """What `interval` is to know of the test sets of train splits."""
-    task = _task(job.tested)
-    tests = tuple(repeats) if task.own_tests else (repeats[0],)
-    images = None
-    if job.track != "symbolic" and not job.sealed:
-        images = _images(job.tested, job.source, job.seed, job.splits, tests)
-        if images is not None and task.sequential:
-            images = _of_sequences(task, job, images)
-    return {"images": images, "shared_test": not task.own_tests, "overlap": task.overlap}
-
-
-def _of_sequences(task: Benchmark, job: Job, images: npt.NDArray[np.int32]) -> npt.NDArray[np.int32] | None:
-    """The images of each sequence, where all train splits share a test set."""
-    if images.ndim > 2:
-        return None
-    steps = symbolic_split(task, "test", seed=job.seed).steps
-    return joined(steps, images, -1)
+def _tests(job: Job, repeats: Sequence[int]) -> Sampled:
+    """The test sets of train splits; the images of a sealed round are not known here."""
+    source = "" if job.sealed else job.source
+    return sampled(job.tested, source, job.seed, tuple(map(int, repeats)), job.splits)
 
 
 def example_scores(results: Runs, record: Record, key: str, metric: str) -> npt.NDArray[np.float64] | None:
@@ -213,34 +195,3 @@ def example_scores(results: Runs, record: Record, key: str, metric: str) -> npt.
                 return mean_of(answered.steps, each)  # whole sequences are resampled
             return each
     return None
-
-
-@cache
-def _task(spec: str) -> Benchmark:
-    task: Benchmark = registry.create("benchmark", spec)
-    return task
-
-
-@cache
-def _images(
-    spec: str, source: str, seed: int, splits: str | None, repeats: tuple[int, ...]
-) -> npt.NDArray[np.int32] | None:
-    """The image of each slot of the test examples, where few images are shown again and again.
-
-    Args:
-        splits: folder whose splits were used in place of generated ones.
-        repeats: whose test sets; one where all train sets share it.
-    """
-    task = _task(spec)
-    try:
-        pool = make_source(task, source)
-    except UserError:  # the folder of the images is not here
-        return None
-    folder = None if splits is None or not Path(splits).is_dir() else Path(splits)
-    size = next(iter(task.sizes))
-    tests = [
-        make_split(task, pool, "test", size, repeat, seed=seed, splits=folder).images for repeat in repeats
-    ]
-    images = padded(tests, -1) if task.own_tests else tests[0]
-    filled = images[images >= 0]
-    return images if len(filled) >= _REUSED * len(np.unique(filled)) else None
