@@ -6,8 +6,9 @@ The first table: learners whose accuracy varies with the train split and whose e
 example; an interval of the mean over train splits covers if the accuracy over all splits and examples lies in
 it. The second: differences to FFNSL with the variances that the board's entries have; an interval of the
 board covers if it holds the true difference; the last column is without errors by image. Folds are as
-correlated as Nadeau and Bengio (2003) assume. The third: tests of 1,000 examples that show images of a small pool, dealt out as the benchmark deals them, some
-of which the network misreads; the true standard error is the spread of the accuracy over pools.
+correlated as Nadeau and Bengio (2003) assume.
+The third: tests of 1,000 examples that show images of a pool, dealt out as the benchmark deals them, some of
+which the network misreads; the true standard error is the spread of the accuracy over pools.
 """
 
 from __future__ import annotations
