@@ -75,13 +75,15 @@ class ControlGroup:
 
     @property
     def exceeded(self) -> bool:
-        """Whether the kernel has ended a process at the limit."""
-        file = self.folder / {1: "memory.oom_control", 2: "memory.events"}[self.version]
-        with contextlib.suppress(OSError, ValueError):
-            for line in file.read_text(encoding="ascii").splitlines():
-                name, _, number = line.partition(" ")
-                if name == "oom_kill":
-                    return int(number) > 0
+        """Whether the kernel ended a process at the limit, not because the machine lacked memory."""
+        with contextlib.suppress(OSError, ValueError, KeyError):
+            if self.version == 2:
+                lines = (self.folder / "memory.events").read_text(encoding="ascii").splitlines()
+                return int(dict(line.split() for line in lines)["oom"]) > 0
+            most, limit = (
+                int((self.folder / f"memory.{name}_in_bytes").read_text()) for name in ("max_usage", "limit")
+            )
+            return most >= limit and "oom_kill 0" not in (self.folder / "memory.oom_control").read_text()
         return False
 
     def close(self) -> None:
