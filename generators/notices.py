@@ -5,11 +5,11 @@ from __future__ import annotations
 import multiprocessing
 import sys
 
-_said: set[str] = set()
+_notices: set[str] = set()
 
 
 def say(sentence: str) -> None:
     """Say a sentence, unless it was said before or this is a process that works for another one."""
-    if sentence not in _said and multiprocessing.parent_process() is None:
-        _said.add(sentence)
+    if sentence not in _notices and multiprocessing.parent_process() is None:
+        _notices.add(sentence)
         print(sentence, file=sys.stderr)

@@ -179,13 +179,13 @@ def with_name(report: ScoreReport, folder: Path | None) -> ScoreReport:
 
 def _alike(manifest: Manifest, folder: Path) -> Iterator[tuple[Path, str]]:
     """Other accepted submissions whose names look like that of this one."""
-    wanted = skeleton(manifest.name)
+    own = skeleton(manifest.name)
     for path in sorted([*folder.glob(f"*/{MANIFEST}"), *withheld(folder).glob(f"*/{MANIFEST}")]):
         try:
             values = json.loads(path.read_bytes())
             name, files = values["name"], values["files"]
             same_board = values.get("round", "") == manifest.round
-            if same_board and skeleton(name) == wanted and files != manifest.files:
+            if same_board and skeleton(name) == own and files != manifest.files:
                 yield path.parent, name
         except (
             OSError,

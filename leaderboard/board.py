@@ -325,10 +325,10 @@ def _told_apart(entries: Sequence[Entry]) -> list[Entry]:
 
 def _slugs(names: Iterable[str]) -> Iterator[str]:
     """Slugs cut short, and none twice: what is taken gets a number."""
-    taken: set[str] = set()
+    slugs: set[str] = set()
     for name in names:
         first = name[:_LONGEST_SLUG].strip("-")
         numbered = (f"{first}-{k}" for k in itertools.count(2))
-        free = next(text for text in itertools.chain([first], numbered) if text not in taken)
-        taken.add(free)
+        free = next(text for text in itertools.chain([first], numbered) if text not in slugs)
+        slugs.add(free)
         yield free

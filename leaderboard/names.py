@@ -77,8 +77,8 @@ def skeleton(name: str) -> str:
     """The visual form of a name. Names with the same visual form can be confused."""
     text = unicodedata.normalize("NFKC", name).casefold()
     bare = "".join(c for c in unicodedata.normalize("NFD", text) if _kind(c) != "M")
-    seen = "".join(_plain(character) for character in bare).translate(_ALIKE).translate(_ALIKE)
-    letters = "".join(c for c in seen if c.isalnum() or c in "+*=")
+    folded = "".join(_plain(character) for character in bare).translate(_ALIKE).translate(_ALIKE)
+    letters = "".join(c for c in folded if c.isalnum() or c in "+*=")
     return letters.replace("rn", "m").replace("vv", "w")
 
 

@@ -108,24 +108,24 @@ class Tunings:
     @classmethod
     def of(cls, runs: Iterable[Run]) -> Tunings | None:
         """Those of some runs; None if none of them was tuned."""
-        told = [run.tuning for run in runs if run.tuning is not None]
-        if not told:
+        tunings = [run.tuning for run in runs if run.tuning is not None]
+        if not tunings:
             return None
-        chosen = Counter(", ".join(f"{k}={v}" for k, v in sorted(one.chosen.items())) for one in told)
-        kept, counts = chosen.pop("", 0), [len(one.tried) for one in told]
+        chosen = Counter(", ".join(f"{k}={v}" for k, v in sorted(one.chosen.items())) for one in tunings)
+        defaults, counts = chosen.pop("", 0), [len(one.tried) for one in tunings]
         often = max(chosen.items(), key=lambda item: item[1], default=("", 0))
-        metrics = tuple(sorted({one.metric for one in told}))
-        return cls(len(told), kept, often, metrics, (min(counts), max(counts)))
+        metrics = tuple(sorted({one.metric for one in tunings}))
+        return cls(len(tunings), defaults, often, metrics, (min(counts), max(counts)))
 
     def __str__(self) -> str:
         metrics = " or ".join(self.metrics).replace("_", " ")
         trials = " to ".join(map(str, sorted(set(self.trials))))
         first = f"Tuned by {metrics} in {trials} trials a run: "
-        kept = f"{self.kept} of {self.runs} runs kept the learner's own settings."
+        defaults = f"{self.kept} of {self.runs} runs kept the learner's own settings."
         settings, times = self.often
         return (
             first
-            + kept
+            + defaults
             + (f" Chosen most often instead: {settings} ({times} of {self.runs})." if times else "")
         )
 

@@ -102,13 +102,13 @@ def again(
         if limits is not None:
             seconds = [limit for limit in (limits.time, run.time_limit) if limit is not None]
             bench.limits = replace(limits, time=min(seconds, default=None))
-        made = _run(bench, job, contest, cell)
-        if made is not None:
+        record = _run(bench, job, contest, cell)
+        if record is not None:
             texts = {evaluation: row["labels"] for evaluation, row in submitted.get(name, {}).items()}
             labels = {
                 evaluation: np.frombuffer(text.encode(), np.uint8) for evaluation, text in texts.items()
             }
-            comparisons.append(_compared(*made, labels, numbers.get(name, {})))
+            comparisons.append(_compared(*record, labels, numbers.get(name, {})))
     differing = max((labels for labels, _, _ in comparisons), default=0.0)
     differences = {name: max((by[name] for _, by, _ in comparisons), default=0.0) for name in COMPARED}
     slower = max((times for _, _, times in comparisons), default=0.0)

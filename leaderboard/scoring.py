@@ -134,8 +134,8 @@ def _take(folder: Path, manifest: Manifest, round_: Round, limits: Limits, by: B
         share for _, evaluation, _, share in rows_in(folder, checked, limits) if evaluation != CONCEPTS
     ]
     check_rules(checked.entered, limits, began + limits.seconds)
-    taken = f"{len(checked.entered)} runs; they are scored when the round {round_.name} is revealed."
-    notes = (*checked.notes, *contrary_note(contrary), taken)
+    summary = f"{len(checked.entered)} runs; they are scored when the round {round_.name} is revealed."
+    notes = (*checked.notes, *contrary_note(contrary), summary)
     return ScoreReport(manifest.name, (), notes, manifest=manifest)
 
 

@@ -78,7 +78,7 @@ class Again(Open):
         """The greatest difference of any metric."""
         return max(self.differences.values(), default=0.0)
 
-    def told(self) -> str:
+    def sentence(self) -> str:
         """The result, as the end of a sentence."""
         if self.compared < len(self.runs):
             return f"{len(self.runs) - self.compared} of {len(self.runs)} runs done again failed"
@@ -115,5 +115,5 @@ def standing_of(manifest: Manifest, rounds: Sequence[Round], folder: Path | None
     if again.files != manifest.files:  # it is about what lay here before
         return first
     if first is _SELF:
-        return Standing(again.same, again.told())
-    return replace(first, how=f"{first.how}; {again.told()}")
+        return Standing(again.same, again.sentence())
+    return replace(first, how=f"{first.how}; {again.sentence()}")

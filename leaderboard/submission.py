@@ -129,8 +129,8 @@ def slug(name: str) -> str:
 def place_of(name: str) -> str:
     """The folder name of an accepted submission. Names without ASCII letters get different folders too."""
     plain = slug(name)
-    seen = skeleton(name)
-    return plain if seen.isascii() else f"{plain}-{hashlib.sha256(seen.encode()).hexdigest()[:8]}"
+    bare = skeleton(name)
+    return plain if bare.isascii() else f"{plain}-{hashlib.sha256(bare.encode()).hexdigest()[:8]}"
 
 
 def digest(path: Path) -> str:
@@ -238,7 +238,7 @@ def _taken(
         rows.setdefault(row["run"], []).append(row)
     with opened_lines(folder / RUNS) as file:
         lines = [json.loads(line) for line in file]
-    taken: dict[_Place, tuple[Contest, Record | _Written]] = {}
+    chosen: dict[_Place, tuple[Contest, Record | _Written]] = {}
     for line in lines:
         job = checked(Job, line["job"], f"{folder / RUNS}: ")
         for what in ("learner", "track", "learner_version"):
@@ -250,8 +250,8 @@ def _taken(
         place = contest_of(contests, job)
         if place is not None:
             contest, cell = place
-            taken[contest.name, job.network or "", cell] = (contest, (line, rows.get(line["run"], [])))
-    return taken
+            chosen[contest.name, job.network or "", cell] = (contest, (line, rows.get(line["run"], [])))
+    return chosen
 
 
 def manifest_of(words: Mapping[str, Any]) -> Manifest:
@@ -345,13 +345,13 @@ def _run(record: Record, handed_out: Mapping[str, str] | None) -> dict[str, Any]
     }
 
 
-def _rounded(told: Any) -> Any:
+def _rounded(reported: Any) -> Any:
     """What a tuned learner told, its numbers with four digits behind the point."""
-    if isinstance(told, Mapping):
-        return {name: _rounded(value) for name, value in told.items()}
-    if isinstance(told, list | tuple):
-        return [_rounded(value) for value in told]
-    return round(told, 4) if isinstance(told, float) else told
+    if isinstance(reported, Mapping):
+        return {name: _rounded(value) for name, value in reported.items()}
+    if isinstance(reported, list | tuple):
+        return [_rounded(value) for value in reported]
+    return round(reported, 4) if isinstance(reported, float) else reported
 
 
 def _stored_rows(store: Store, record: Record) -> Iterable[dict[str, Any]]:

@@ -238,10 +238,10 @@ def _saturate(image: Image, amount: tuple[float, float], chance: Chance) -> Imag
     value = light.max(axis=2, keepdims=True)
     spread = value - light.min(axis=2, keepdims=True)
     saturation = spread / np.where(value == 0, 1, value)
-    wanted = (saturation * factor + more).clip(0, 1)
+    saturated = (saturation * factor + more).clip(0, 1)
     red = np.array([0.0, 1.0, 1.0])[: light.shape[2]] * value
     below = np.where(spread == 0, red, (value - light) / np.where(saturation == 0, 1, saturation))
-    return _bytes(value - below * wanted)
+    return _bytes(value - below * saturated)
 
 
 def _picture(image: Image) -> Picture.Image:

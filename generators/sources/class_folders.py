@@ -67,15 +67,15 @@ def classes_in(
     if not path.is_dir():
         state = "is a file" if path.exists() else "does not exist"
         raise UserError(f"The folder {path} {state}; expected {layout.what}.")
-    found = subfolders(path)
-    if not found:
+    folders = subfolders(path)
+    if not folders:
         raise UserError(f"The folder {path} has no subfolders; expected {layout.what}.")
-    concepts = {folder: concept for folder in found if (concept := layout.concept_of(folder.name))}
+    concepts = {folder: concept for folder in folders if (concept := layout.concept_of(folder.name))}
     if not concepts and (roots := class_roots(path, layout)):
         raise _too_high(path, layout, roots, given)
     seen = {_identity(path.stat()): path}
     classes: dict[str, list[Path]] = {}
-    for folder in found:
+    for folder in folders:
         concept = concepts.get(folder)
         if concept is None:
             _check_stranger(folder, layout, wanted, frozenset(concepts.values()))
@@ -92,14 +92,14 @@ def classes_in(
 
 
 def _check_stranger(
-    folder: Path, layout: Layout, wanted: frozenset[str] | None, known: frozenset[str]
+    folder: Path, layout: Layout, wanted: frozenset[str] | None, concepts: frozenset[str]
 ) -> None:
     """Say what a folder is that stands beside classes and is none of them."""
     inner = [one for root in class_roots(folder, layout) for one in _classes(root, layout)]
     lacking = [
         one
         for one in inner
-        if (concept := layout.concept_of(one.name)) not in known and (wanted is None or concept in wanted)
+        if (concept := layout.concept_of(one.name)) not in concepts and (wanted is None or concept in wanted)
     ]
     if lacking:
         raise UserError(
@@ -192,8 +192,8 @@ def by_folders(
     return {"network": network, "a": a, "b": b}
 
 
-def _identity(found: os.stat_result) -> tuple[int, int]:
-    return found.st_dev, found.st_ino
+def _identity(status: os.stat_result) -> tuple[int, int]:
+    return status.st_dev, status.st_ino
 
 
 def _images_in(top: Path, seen: dict[tuple[int, int], Path]) -> list[Path]:
@@ -213,7 +213,7 @@ def _images_in(top: Path, seen: dict[tuple[int, int], Path]) -> list[Path]:
             )
         left += subfolders(folder)
         listed.append((str(folder), sorted(p for p in folder.iterdir() if _looks_like_an_image(p.name))))
-    images = [file for _, found in sorted(listed) for file in found if not file.is_dir()]
+    images = [file for _, entries in sorted(listed) for file in entries if not file.is_dir()]
     for file in images:
         try:
             status = file.stat()

@@ -77,12 +77,12 @@ class DigitPool(ImageSource):
         pool: dict[PoolPart, Digits] = {}
         for part, (images, digits) in self._parts().items():
             labels = concept[digits]
-            shown, known = [images[labels >= 0]], [labels[labels >= 0].astype(np.uint8)]
+            parts, labels_of = [images[labels >= 0]], [labels[labels >= 0].astype(np.uint8)]
             for i, name in numbers.items():
                 pairs = _pairs(images, digits, name, self.seed)
-                shown.append(pairs)
-                known.append(np.full(len(pairs), i, np.uint8))
-            pool[part] = (_resize(np.concatenate(shown), self.shape[0]), np.concatenate(known))
+                parts.append(pairs)
+                labels_of.append(np.full(len(pairs), i, np.uint8))
+            pool[part] = (_resize(np.concatenate(parts), self.shape[0]), np.concatenate(labels_of))
         return pool
 
     def labels(self, part: PoolPart) -> npt.NDArray[np.int16]:
@@ -93,10 +93,10 @@ class DigitPool(ImageSource):
     ) -> npt.NDArray[np.uint8]:
         self.check_variant(variant)
         images, _ = self._pool[part]
-        wanted = np.asarray(indices, np.int64)
-        if wanted.size and not 0 <= wanted.min() <= wanted.max() < len(images):
-            raise IndexError(f"image {int(wanted.max())} of a part of {len(images)} images")
-        return images[wanted][..., None]
+        numbers = np.asarray(indices, np.int64)
+        if numbers.size and not 0 <= numbers.min() <= numbers.max() < len(images):
+            raise IndexError(f"image {int(numbers.max())} of a part of {len(images)} images")
+        return images[numbers][..., None]
 
     def _hash(self, parts: tuple[PoolPart, ...]) -> str:
         digest = hashlib.sha256(
@@ -255,10 +255,10 @@ class Mnist(DigitPool):
                     with opened(idx_file(folder, name) or folder / name):
                         pass
                 return folder
-        found = next((f for f in self._folders() if any(idx_file(f, name) for name in _FILES.values())), None)
-        if found:
-            missing = [name for name in _FILES.values() if idx_file(found, name) is None]
-            raise UserError(f"The MNIST folder {found} lacks {missing[0]} (or its .gz form).")
+        mnist = next((f for f in self._folders() if any(idx_file(f, name) for name in _FILES.values())), None)
+        if mnist:
+            missing = [name for name in _FILES.values() if idx_file(mnist, name) is None]
+            raise UserError(f"The MNIST folder {mnist} lacks {missing[0]} (or its .gz form).")
         deeper = [
             folder
             for folder in (subfolders(self.root) if self.root.is_dir() else ())
@@ -290,9 +290,9 @@ def idx_file(folder: Path, name: str) -> Path | None:
     exact = next((p for p in (folder / name, folder / f"{name}.gz") if p.is_file()), None)
     if exact or not folder.is_dir():
         return exact
-    found = _spelled(folder, name)
-    found += [inner for one in found if one.is_dir() for inner in _spelled(one, name)]
-    files = [one for one in found if not one.is_dir()]
+    entries = _spelled(folder, name)
+    entries += [inner for one in entries if one.is_dir() for inner in _spelled(one, name)]
+    files = [one for one in entries if not one.is_dir()]
     # What is no regular file, such as a link to nothing, is named when it is read.
     return next((one for one in files if one.is_file()), files[0] if files else None)
 
@@ -369,8 +369,8 @@ def _idx_data(content: BinaryIO, file: Path, sizes: tuple[int, ...]) -> npt.NDAr
     while piece := content.read(min(_PIECE, announced + 1 - len(data))):
         data += piece
     if len(data) != announced:
-        found = len(data) if len(data) < announced else f"more than {announced}"
-        raise UserError(f"{file} has {found} bytes of data, but its header announces {announced}.")
+        size = len(data) if len(data) < announced else f"more than {announced}"
+        raise UserError(f"{file} has {size} bytes of data, but its header announces {announced}.")
     return np.frombuffer(bytes(data), np.uint8).reshape(sizes)
 
 

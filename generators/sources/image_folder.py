@@ -91,7 +91,7 @@ class FolderPool(ImageSource):
     def files(self) -> Mapping[PoolPart, Mapping[str, Sequence[Path]]]:
         """The files of each part of the pool by concept."""
 
-    def instead(self, found: Sequence[str]) -> str:
+    def instead(self, concepts: Sequence[str]) -> str:
         """A sentence, after a space, that suggests another use of a folder with these concepts."""
         return ""
 
@@ -116,12 +116,12 @@ class FolderPool(ImageSource):
             for part, classes in files.items()
         }
 
-    def _say(self, found: Mapping[Path, Path], what: tuple[str, str], fate: str, verb: str) -> None:
+    def _say(self, copies: Mapping[Path, Path], what: tuple[str, str], fate: str, verb: str) -> None:
         """Say what becomes of held-out images that repeat others."""
-        if found:
-            (first, original), one = next(iter(found.items())), len(found) == 1
+        if copies:
+            (first, original), one = next(iter(copies.items())), len(copies) == 1
             say(
-                f"{self.path}: {len(found)} held-out {what[not one]} of an image in another pool and "
+                f"{self.path}: {len(copies)} held-out {what[not one]} of an image in another pool and "
                 f"{'is' if one else 'are'} {fate} ({first} {verb} {original})."
             )
 
@@ -262,21 +262,21 @@ def find_copies(parts: Sequence[Sequence[Path]]) -> Copies:
         for file, one in zip(files, status, strict=True)
     ]
     lengths = [len(part) for part in parts]
-    kept = cache.folder("copies") / f"{cache.key(_VERSION, PIL.__version__, lengths, stated)}.json"
+    cache_file = cache.folder("copies") / f"{cache.key(_VERSION, PIL.__version__, lengths, stated)}.json"
     try:
-        same, alike = json.loads(kept.read_text(encoding="ascii"))
+        same, alike = json.loads(cache_file.read_text(encoding="ascii"))
     except (OSError, ValueError):
         part_of = np.repeat(np.arange(len(parts)), lengths)
-        same, alike = _found(files, part_of, np.array([one.st_size for one in status]))
-        with cache.replacing(kept) as temporary:
+        same, alike = _copies_by_content(files, part_of, np.array([one.st_size for one in status]))
+        with cache.replacing(cache_file) as temporary:
             temporary.write_text(json.dumps([list(same.items()), list(alike.items())]), encoding="ascii")
     pairs = [
-        {files[later]: files[earlier] for later, earlier in dict(found).items()} for found in (same, alike)
+        {files[later]: files[earlier] for later, earlier in dict(copies).items()} for copies in (same, alike)
     ]
     return Copies(*pairs)
 
 
-def _found(
+def _copies_by_content(
     files: Sequence[Path], part_of: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]
 ) -> tuple[dict[int, int], dict[int, int]]:
     """Numbers of files in later parts with those in earlier ones: the same, and alike."""
@@ -287,7 +287,7 @@ def _found(
     for later, earlier, near in _neighbours(grids, part_of):
         if later in same:
             continue
-        if (found := digest(later)) and found == digest(earlier):
+        if (own_digest := digest(later)) and own_digest == digest(earlier):
             same[later] = earlier
             alike.pop(later, None)
         elif near:
@@ -320,8 +320,8 @@ def _grids(files: Sequence[Path]) -> Grids:
 
     with ThreadPoolExecutor(os.cpu_count()) as threads:
         drawn = threads.map(_grid, files)
-        shown = tqdm(drawn, "comparing images", len(files), unit="image", disable=None, leave=False)
-        return np.array(list(shown), np.float32).reshape(-1, _SIDE, _SIDE)
+        grids = tqdm(drawn, "comparing images", len(files), unit="image", disable=None, leave=False)
+        return np.array(list(grids), np.float32).reshape(-1, _SIDE, _SIDE)
 
 
 def _grid(file: Path) -> Grids:

@@ -105,9 +105,9 @@ class Addition(Benchmark):
         n = self.test_size if part == "test" else self.size(size)
         other = np.empty(0, np.int16) if exclude is None else exclude.concepts
         taken = {one.tobytes() for one in np.asarray(other, np.int16).reshape(-1, self.digits, 2)}
-        found: list[npt.NDArray[np.int16]] = []
+        examples: list[npt.NDArray[np.int16]] = []
         tries = 0
-        while len(found) < n:
+        while len(examples) < n:
             drawn = rng.integers(0, 10, (n, self.digits, 2)).astype(np.int16)
             new = [one for one in drawn if one.tobytes() not in taken]
             tries = 0 if new else tries + 1
@@ -116,8 +116,8 @@ class Addition(Benchmark):
                     f"{self.name}: the test set uses every pair of numbers, which leaves none for training; "
                     "use fewer test sequences or more digits."
                 )
-            found += new
-        digits = np.stack(found[:n])
+            examples += new
+        digits = np.stack(examples[:n])
         return Split(
             part,
             self.concept_space,

@@ -104,9 +104,9 @@ class CropYield(Benchmark):
         secret = (seed,) if seed else ()
         rng = generator("crop_yield", self.version, *self._wanted, world, *secret)
         self._settle(rng)
-        shown = round((1 - self.unseen) * len(self.crops))
+        n_shown = round((1 - self.unseen) * len(self.crops))
         self._order = rng.permutation(len(self.crops))
-        self._shown = np.sort(self._order[:shown])
+        self._shown = np.sort(self._order[:n_shown])
 
     def for_split(self, repeat: int, seed: int | str = 0) -> CropYield:
         """The task of train split k, with world k - 1, unless `world` is set."""
@@ -176,8 +176,8 @@ class CropYield(Benchmark):
         """
         places = np.arange(1, self.n_locations + 1)
         located = np.asarray(metadata["location"])[:, None] == places
-        shown = np.where(concepts[:, 0] == BLANK, len(self.crops), concepts[:, 0])
-        inputs: npt.NDArray[np.float32] = np.hstack([self._codes[shown], located]).astype(np.float32)
+        crops = np.where(concepts[:, 0] == BLANK, len(self.crops), concepts[:, 0])
+        inputs: npt.NDArray[np.float32] = np.hstack([self._codes[crops], located]).astype(np.float32)
         return inputs
 
     @property

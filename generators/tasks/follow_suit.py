@@ -78,11 +78,11 @@ class FollowSuit(Benchmark):
     def generate(
         self, part: Part, size: str, repeat: int, rng: np.random.Generator, exclude: Split | None = None
     ) -> Split:
-        wanted = self.test_size if part == "test" else self.size(size)
+        n = self.test_size if part == "test" else self.size(size)
         forbidden = set() if exclude is None else {row.tobytes() for row in exclude.concepts}
         tricks: list[npt.NDArray[np.int16]] = []
         games = 0
-        while len(tricks) < wanted:
+        while len(tricks) < n:
             new = [trick for trick in self._game(rng) if trick.tobytes() not in forbidden]
             tricks += new
             games = 0 if new else games + 1
@@ -91,7 +91,7 @@ class FollowSuit(Benchmark):
                     f"{self.name}: the test set uses every trick, which leaves none for training; use "
                     "fewer test examples, or more players or suits."
                 )
-        concepts = np.array(tricks[:wanted])
+        concepts = np.array(tricks[:n])
         return Split(part, self.concept_space, concepts, self.winners(concepts))
 
     def _game(self, rng: np.random.Generator) -> npt.NDArray[np.int16]:
@@ -128,9 +128,9 @@ class FollowSuit(Benchmark):
 
         The order is that of the published code, because random forests depend on the order of their inputs.
         """
-        shown = concepts != BLANK
-        cards = np.where(shown, concepts, 0)
-        codes = np.concatenate([_VALUE[cards][..., None], np.eye(4)[_SUIT[cards]]], axis=2) * shown[..., None]
+        mask = concepts != BLANK
+        cards = np.where(mask, concepts, 0)
+        codes = np.concatenate([_VALUE[cards][..., None], np.eye(4)[_SUIT[cards]]], axis=2) * mask[..., None]
         inputs: npt.NDArray[np.float32] = codes.reshape(len(concepts), -1).astype(np.float32)
         return inputs
 

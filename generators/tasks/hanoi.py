@@ -167,14 +167,14 @@ class Hanoi(Benchmark):
         order = np.argsort(rng.random((len(numbers), len(_SIZES))), axis=1)[:, : self.disks]
         digits = np.sort(order, axis=1).astype(np.int16)
         states = self._states[numbers]
-        shown = np.take_along_axis(digits, np.maximum(states, 0).astype(np.int64), axis=1)
+        disks = np.take_along_axis(digits, np.maximum(states, 0).astype(np.int64), axis=1)
         steps = np.tile(np.arange(1, self.window + 1, dtype=np.int32), n)
         label = {move: index for index, move in enumerate(MOVES)}
         before = np.array([label[move] for move in self._before], np.int16)[numbers]
         return Split(
             part,
             self.concept_space,
-            np.where(states == BLANK, np.int16(BLANK), shown).astype(np.int16),
+            np.where(states == BLANK, np.int16(BLANK), disks).astype(np.int16),
             np.array([label[move] for move in self._moves], np.int16)[numbers],
             {"previous": np.where(steps == 1, before, np.int16(-1)).astype(np.int16)},
             sequences=np.repeat(np.arange(n, dtype=np.int32), self.window),

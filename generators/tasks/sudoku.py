@@ -68,9 +68,9 @@ class Sudoku(Benchmark):
             raise UserError("sudoku: row_share, column_share or block_share must be above 0; got 0 for each.")
         self.n, self.block = n, (block_rows, block_columns)
         self.name = self._name()
-        known = "" if knowledge == "grid" else f":knowledge={knowledge}"
-        members = (f"sudoku_4x4{known}", f"sudoku_9x9{known}")
-        self.family = Family(f"sudoku{known}", members, "side of the grid")
+        option = "" if knowledge == "grid" else f":knowledge={knowledge}"
+        members = (f"sudoku_4x4{option}", f"sudoku_9x9{option}")
+        self.family = Family(f"sudoku{option}", members, "side of the grid")
         self.labels = LabelSpace(("valid", "invalid"), (None, "invalid"))
         self.concept_space = digits(n)
         self.slots = tuple(f"cell_{r}_{c}" for r in range(1, n + 1) for c in range(1, n + 1))
@@ -148,8 +148,8 @@ class Sudoku(Benchmark):
         distinct = part == "test"
         broken = total * self.invalid // 100
         grids = [self._collect(total - broken, None, side, rng, forbidden, distinct)]
-        for kind, wanted in enumerate(_divide(broken, self.shares)):
-            grids.append(self._collect(wanted, kind, side, rng, forbidden, distinct))
+        for kind, count in enumerate(_divide(broken, self.shares)):
+            grids.append(self._collect(count, kind, side, rng, forbidden, distinct))
         labels = np.repeat(np.array([VALID, INVALID], np.int16), [total - broken, broken])
         concepts = np.concatenate(grids).astype(np.int16) - 1  # an empty cell, 0, becomes BLANK
         order = rng.permutation(total)
@@ -157,7 +157,7 @@ class Sudoku(Benchmark):
 
     def _collect(
         self,
-        wanted: int,
+        count: int,
         kind: int | None,
         side: np.uint64,
         rng: np.random.Generator,
@@ -168,16 +168,16 @@ class Sudoku(Benchmark):
         from .sudoku_puzzles import make_puzzles, violate
 
         seen = set(forbidden)
-        kept: list[npt.NDArray[np.int8]] = []
+        drawn: list[npt.NDArray[np.int8]] = []
         vain = 0
-        while len(kept) < wanted:
+        while len(drawn) < count:
             if vain > _MOST_SEEDS:
                 raise UserError(
-                    f"{self.name} has only {len(kept)} different grids of one kind, but the split needs "
-                    f"{wanted}; use fewer examples."
+                    f"{self.name} has only {len(drawn)} different grids of one kind, but the split needs "
+                    f"{count}; use fewer examples."
                 )
-            before = len(kept)
-            seeds = rng.integers(1, 2**63, max(256, int(2.2 * (wanted - len(kept)))), dtype=np.uint64)
+            before = len(drawn)
+            seeds = rng.integers(1, 2**63, max(256, int(2.2 * (count - len(drawn)))), dtype=np.uint64)
             grids = make_puzzles(seeds, self.block, self._least)
             chosen = _hash_bit(grids, side) == (kind is not None)
             grids, seeds = grids[chosen], seeds[chosen]
@@ -188,13 +188,13 @@ class Sudoku(Benchmark):
                 key = grid.tobytes()
                 if key in seen:
                     continue
-                kept.append(grid)
+                drawn.append(grid)
                 if distinct:
                     seen.add(key)
-                if len(kept) == wanted:
+                if len(drawn) == count:
                     break
-            vain = 0 if len(kept) > before else vain + len(seeds)
-        return np.array(kept, np.int8).reshape(-1, self.n**2)
+            vain = 0 if len(drawn) > before else vain + len(seeds)
+        return np.array(drawn, np.int8).reshape(-1, self.n**2)
 
     def layout(self) -> Layout:
         return Layout(self.n, self.n, self.block)
@@ -245,8 +245,8 @@ class Sudoku(Benchmark):
         grids, labels = [], []
         for line, row in read_csv(path, ["puzzle", "label"]):
             cells = ["0" if cell == "_" else cell for cell in row["puzzle"].split()]
-            known = [cell for cell in cells if cell == "0" or cell in self.concept_space.ids]
-            if len(cells) != self.n**2 or len(known) != len(cells):
+            valid = [cell for cell in cells if cell == "0" or cell in self.concept_space.ids]
+            if len(cells) != self.n**2 or len(valid) != len(cells):
                 raise UserError(
                     f"{path}, line {line}: the grid must have {self.n**2} digits between 0 and {self.n}."
                 )

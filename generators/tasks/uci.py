@@ -229,10 +229,10 @@ def cut_points(
     cuts: list[int] = []
     for _ in range(bins - 1):
         edges = [0, *sorted(cuts), len(values)]
-        found = [split for a, b in pairwise(edges) if (split := _best(values, labels, a, b))]
-        if not found:
+        splits = [split for a, b in pairwise(edges) if (split := _best(values, labels, a, b))]
+        if not splits:
             break
-        cuts.append(max(found)[1])
+        cuts.append(max(splits)[1])
     return tuple(float((values[cut - 1] + values[cut]) / 2) for cut in sorted(cuts))
 
 

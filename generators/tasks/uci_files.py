@@ -193,7 +193,7 @@ def _separator(lines: Sequence[str], n: int | None = None) -> str:
     """
     counts = {one: [len(_cells(line, one)) for line in lines] for one in _SEPARATORS}
     fitting = {
-        one: sum(found > 1 and (n is None or found in (n, n + 1)) for found in numbers)
+        one: sum(columns > 1 and (n is None or columns in (n, n + 1)) for columns in numbers)
         for one, numbers in counts.items()
     }
     best = max(_SEPARATORS, key=lambda one: fitting[one])

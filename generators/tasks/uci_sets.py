@@ -127,7 +127,7 @@ def load_table(name: str, folder: Path | None = None, openml: Path | None = None
         if folder is not None:
             raise UserError("uci: folder and openml exclude each other; leave out one.")
         raw, one, file = _of_openml(name, openml)
-        return _told(_checked(raw, one, file), one, file)
+        return _noted(_checked(raw, one, file), one, file)
     given = os.environ.get(FOLDER_VARIABLE)
     place = folder or (Path(given) if given else cache.folder("uci"))
     path = _file_of(one, place)
@@ -138,7 +138,7 @@ def load_table(name: str, folder: Path | None = None, openml: Path | None = None
             f"uci: the folder {place} lacks the set '{name}'; put {one.files[0]}.arff or {one.files[0]}.csv "
             f"there, or name another folder with the option folder or the variable {FOLDER_VARIABLE}.{hint}"
         )
-    return _told(_checked(_read(path, one), one, path), one, path)
+    return _noted(_checked(_read(path, one), one, path), one, path)
 
 
 def _file_of(one: UciSet, folder: Path) -> Path | None:
@@ -174,13 +174,13 @@ def _class_column(names: Sequence[str], rows: Sequence[Sequence[str]], classes: 
     named = [k for k, name in enumerate(names) if name.lower() in _CLASS_NAMES]
     order: list[int] = list(dict.fromkeys([*named, last, 0, *range(last)]))
     for k in order:
-        known = [row[k] for row in rows if row[k] not in _MISSING]
-        if 2 * sum(value in classes for value in known) > len(known):
+        values = [row[k] for row in rows if row[k] not in _MISSING]
+        if 2 * sum(value in classes for value in values) > len(values):
             return k
     return order[0]
 
 
-def _told(table: Table, one: UciSet, path: Path) -> Table:
+def _noted(table: Table, one: UciSet, path: Path) -> Table:
     """The table, after saying what was left out of its file, and whether rows are missing."""
     if len(table.values) != one.rows:
         say(f"{path}: {len(table.values):,} complete rows; the whole table has {one.rows:,}.")
@@ -288,16 +288,16 @@ def _numbers_rows(name: str, column: Sequence[str]) -> bool:
     Its numbers have equal distances, and differ or are in order, or they differ, are whole and rise, fall, or
     leave few gaps. Where the name says what the column is, it is enough that a third of them differ.
     """
-    known = [cell for cell in column if cell not in _MISSING]
+    values = [cell for cell in column if cell not in _MISSING]
     word = "".join(letter for letter in name.lower() if letter.isalnum())
     named = word in _ROW_NAMES or word.startswith("unnamed")
-    if 3 * len(set(known)) <= len(known):
+    if 3 * len(set(values)) <= len(values):
         return False
     if named:
         return True
-    if len(known) < _LEAST_ROWS or not _numbers(known):
+    if len(values) < _LEAST_ROWS or not _numbers(values):
         return False
-    numbers = np.array([float(cell) for cell in known])
+    numbers = np.array([float(cell) for cell in values])
     steps, gaps = np.diff(numbers), np.diff(np.unique(numbers))
     if not gaps.size:
         return False

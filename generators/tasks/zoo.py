@@ -196,9 +196,9 @@ class Zoo(Benchmark):
         self, part: Part, size: str, repeat: int, rng: np.random.Generator, exclude: Split | None = None
     ) -> Split:
         """Generate the animals of a part in random order, each once before any comes twice."""
-        known, n = (self._tested, self.test_size) if part == "test" else (self._shown, self.size(size))
-        rounds = -(-n // len(known))
-        chosen = np.concatenate([rng.permutation(known) for _ in range(rounds)])[:n]
+        animals_of, n = (self._tested, self.test_size) if part == "test" else (self._shown, self.size(size))
+        rounds = -(-n // len(animals_of))
+        chosen = np.concatenate([rng.permutation(animals_of) for _ in range(rounds)])[:n]
         return Split(part, self.concept_space, self._rows[chosen], self._labels[chosen])
 
     def facts(self, slot: int, concept: str) -> tuple[str, ...]:

@@ -232,8 +232,8 @@ class SealedContest(Grid):
 
     def place(self, cell: Cell) -> Place | None:
         """The place that a run belongs to."""
-        wanted = (cell.shift, cell.percent)
-        return next((place for place in self.places if (place.shift, place.percent) == wanted), None)
+        shift_and_share = (cell.shift, cell.percent)
+        return next((place for place in self.places if (place.shift, place.percent) == shift_and_share), None)
 
     def cell(self, job: Job) -> Cell | None:
         """A run's place in the grid; None if it is no run of this contest, on this place's data."""
@@ -351,12 +351,12 @@ def _wrong(round_: Round) -> Iterator[str]:
     if not names or len(set(names)) < len(names):
         yield "a round must have at least one contest, and their names must differ."
     for grid in round_.contests:
-        wanted = {(cell.shift, cell.percent) for cell in grid.cells_of("pretrained")}
+        cells = {(cell.shift, cell.percent) for cell in grid.cells_of("pretrained")}
         parts = [part for place in grid.places for part in (place.train, place.validation, place.test)]
         if {len(part) for part in parts} - {grid.repeats}:
             yield f"contests ({grid.name}): each place must have {grid.repeats} hashes of each split."
         listed = [(place.shift, place.percent) for place in grid.places]
-        if sorted(listed) != sorted(wanted):
+        if sorted(listed) != sorted(cells):
             yield f"contests ({grid.name}): places must list each shift and share of the contest once."
     for name in ("name", "digest", "folder"):
         values = [getattr(entry, name) for entry in round_.entries]

@@ -150,9 +150,9 @@ def verify(
         return
     for entry in round_.entries:
         yield _entry_again(entry, round_, submissions, limits, notify)
-    taken = {entry.folder for entry in round_.entries}
+    folders = {entry.folder for entry in round_.entries}
     for path in sorted(submissions.glob(f"*/{SCORES}")):
-        if path.parent.name not in taken and _round_of(path.parent) == round_.name:
+        if path.parent.name not in folders and _round_of(path.parent) == round_.name:
             yield Finding(
                 f"{path.parent.name}", f"has scores, but is not an entry of the round {round_.name}"
             )

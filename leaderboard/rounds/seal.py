@@ -77,19 +77,19 @@ def seal(
             drawn = True
         out.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".sealing-", dir=out.parent) as beside:
-            made = Path(beside, "package")
+            package = Path(beside, "package")
             bench = Bench(device, workers=os.cpu_count() or 1)
             grids = []
             for contest in contests:
                 notify(f"Making what entrants of {contest.name} get: {len(contest.cells)} folders.")
-                folder = made / contest.name
+                folder = package / contest.name
                 grids.append(write_contest(contest, folder, name, seed, bench, network))
             round_ = empty_round(name, seed.commitment, date, grids)
-            (made / ROUND_FILE).write_text(to_json(round_), encoding="utf-8")
+            (package / ROUND_FILE).write_text(to_json(round_), encoding="utf-8")
             with uninterrupted():  # both or neither
                 if out.exists():
                     out.rmdir()
-                shutil.move(made, out)
+                shutil.move(package, out)
                 _publish(round_, files)
     except BaseException as error:
         if drawn:

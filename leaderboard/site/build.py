@@ -66,11 +66,11 @@ def build_site(board: Board, out: Path, *, pictures: bool = True, workers: int =
         with tempfile.TemporaryDirectory(
             prefix=f".{out.name[:60]}-", dir=out.parent, ignore_cleanup_errors=True
         ) as beside:
-            made = Path(beside, "new")
-            made.mkdir()
-            (made / _MARK).write_text(f"{__version__}\n", encoding="utf-8")
-            written = _build(board, made, pictures, workers)
-            _swap(made, out, Path(beside, "old"))
+            new = Path(beside, "new")
+            new.mkdir()
+            (new / _MARK).write_text(f"{__version__}\n", encoding="utf-8")
+            written = _build(board, new, pictures, workers)
+            _swap(new, out, Path(beside, "old"))
         return written
     except OSError as error:
         raise UserError(f"The site cannot be written to {out}: {error.strerror}.") from error
@@ -85,12 +85,12 @@ def _check(out: Path) -> None:
         raise UserError(f"--out: {out} already exists and is not a site; name a folder that is new or empty.")
 
 
-def _swap(made: Path, out: Path, old: Path) -> None:
+def _swap(new: Path, out: Path, old: Path) -> None:
     """Put a folder in the place of another, which is kept as `old`."""
     if out.exists():
         out.rename(old)
     try:
-        made.rename(out)
+        new.rename(out)
     except BaseException:
         if old.exists():
             old.rename(out)

@@ -90,8 +90,8 @@ class Curve:
             axis.set_ylabel(METRICS[self.metric].title)
             axis.set_title(in_picture(self.heading), fontsize=9)
             place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.1, 0.0), "borderaxespad": 0.2}
-            made = figure.legend(lines, labels, fontsize=7, frameon=False, **place)
-            for line in made.get_lines():
+            drawn = figure.legend(lines, labels, fontsize=7, frameon=False, **place)
+            for line in drawn.get_lines():
                 line.set(linewidth=1.4, markersize=4.0, markeredgecolor=line.get_color())
 
 

@@ -66,13 +66,13 @@ def write_test(contest: Contest, path: Path) -> None:
     repeats = () if contest.sealed_round else range(1, contest.repeats + 1)
     numbers = sorted({_number(contest.tested, repeat) for repeat in repeats})
     names = registry.create("benchmark", contest.tested).labels.names
-    sets = {str(number): _shown(contest, number) for number in numbers}
+    sets = {str(number): _examples_of(contest, number) for number in numbers}
     path.parent.mkdir(parents=True, exist_ok=True)
     value = {"contest": contest.name, "names": names, "sets": sets}
     path.write_text(script("test", value), encoding="utf-8")
 
 
-def _shown(contest: Contest, number: int) -> dict[str, Any]:
+def _examples_of(contest: Contest, number: int) -> dict[str, Any]:
     task, split = _test(contest.tested, contest.seed, number)
     names = task.concept_space.concepts
     texts = [" ".join("·" if c < 0 else names[c] for c in row) for row in split.concepts.tolist()]

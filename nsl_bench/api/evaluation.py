@@ -75,9 +75,9 @@ class Evaluation:
         def describe(learner: str) -> About:
             if learner not in self.own:
                 return (ask or describe_here)(learner)
-            made = self.own[learner](0)
-            version = str(getattr(made, "version", ""))
-            return About(track_of(made), f"{version}+{_source_key(made)}")
+            learner_object = self.own[learner](0)
+            version = str(getattr(learner_object, "version", ""))
+            return About(track_of(learner_object), f"{version}+{_source_key(learner_object)}")
 
         return describe
 
@@ -184,7 +184,7 @@ def evaluate(
     Raises:
         UserError: an unknown name, an option out of range, or a learner that cannot be created.
     """
-    names, own, shown = _named(learners)
+    names, own, names_shown = _named(learners)
     values = _grid_values(grid)
     temporary = tempfile.TemporaryDirectory(prefix="nsl-bench-results-") if out is None else None
     folder = Path(out) if out is not None else Path(temporary.name if temporary else "")
@@ -195,7 +195,7 @@ def evaluate(
     ]
     evaluation = Evaluation(grids, folder, options or Options(), own)
     evaluation.run(_say)
-    results = Results(folder, names=shown)
+    results = Results(folder, names=names_shown)
     results.keep(frozenset(job.key() for job in evaluation.jobs), temporary)
     return results
 
@@ -261,7 +261,7 @@ def _named(learners: Any) -> tuple[list[str], dict[str, Callable[[int], Any]], d
         raise UserError("learners is empty; give at least one learner.")
     specs: list[str] = []
     own: dict[str, Callable[[int], Any]] = {}
-    shown: dict[str, str] = {}
+    names_shown: dict[str, str] = {}
     for title, one in pairs:
         spec = registry.canonical(one) if isinstance(one, str) else _importable(one)
         if spec is None:
@@ -273,9 +273,9 @@ def _named(learners: Any) -> tuple[list[str], dict[str, Callable[[int], Any]], d
                 )
             own[spec] = partial(_make, one)
         if title is not None and title != spec:
-            shown[spec] = title
+            names_shown[spec] = title
         specs.append(spec)
-    return specs, own, shown
+    return specs, own, names_shown
 
 
 def _class_of(learner: Any) -> type:

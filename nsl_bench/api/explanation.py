@@ -42,8 +42,10 @@ class Seen:
     right: bool
 
     def __str__(self) -> str:
-        said = ", ".join(f"{name} {probability:.2f}" for name, probability in self.guesses)
-        return f"{self.slot}: {said or 'nothing'}{'' if self.right else f'   (true concept: {self.concept})'}"
+        words = ", ".join(f"{name} {probability:.2f}" for name, probability in self.guesses)
+        return (
+            f"{self.slot}: {words or 'nothing'}{'' if self.right else f'   (true concept: {self.concept})'}"
+        )
 
 
 @dataclass(frozen=True)
@@ -336,28 +338,28 @@ def _find(name: str, resolved: ResolvedJob) -> _Example:
     return _Example(f"{part}-{number}", row, made_of, shift_name, split, seen, metadata)
 
 
-def _seen(found: _Example) -> tuple[Seen, ...]:
+def _seen(example: _Example) -> tuple[Seen, ...]:
     import numpy as np
 
     from nsl_bench.core.types import BLANK
 
-    names, guesses_of_slots = found.task.concept_space.concepts, []
-    for row, slot in np.argwhere(found.split.concepts[: found.row + 1] != BLANK).tolist():
-        concept = int(found.split.concepts[row, slot])
-        vector = found.seen.probabilities[row, slot]
+    names, guesses_of_slots = example.task.concept_space.concepts, []
+    for row, slot in np.argwhere(example.split.concepts[: example.row + 1] != BLANK).tolist():
+        concept = int(example.split.concepts[row, slot])
+        vector = example.seen.probabilities[row, slot]
         best = [k for k in np.argsort(-vector, kind="stable")[:3].tolist() if vector[k] >= _LIKELY]
         guesses = tuple((names[k], float(vector[k])) for k in best)
-        name = found.task.slots[slot]
-        name = f"step {row + 1}, {name}" if found.task.sequential else name
+        name = example.task.slots[slot]
+        name = f"step {row + 1}, {name}" if example.task.sequential else name
         guesses_of_slots.append(Seen(name, names[concept], guesses, int(vector.argmax()) == concept))
     return tuple(guesses_of_slots)
 
 
-def _stored(found: _Example, record: Record, results: Path) -> tuple[StoredAnswer, ...] | str:
+def _stored(example: _Example, record: Record, results: Path) -> tuple[StoredAnswer, ...] | str:
     """The stored predictions of an example; why there are none."""
     from nsl_bench.run.store import NoPredictions, Store
 
-    if found.name.startswith("train"):
+    if example.name.startswith("train"):
         return "none: a run has predictions for test examples only."
     if record.status != "ok":
         return f"none: the run failed ({record.status.replace('_', ' ')})."
@@ -367,10 +369,10 @@ def _stored(found: _Example, record: Record, results: Path) -> tuple[StoredAnswe
         return f"none: {results} has no predictions of this run."
     except UserError as error:
         return f"cannot be read: {error}"
-    rows = frame[frame["example"] == found.name]
+    rows = frame[frame["example"] == example.name]
     if not len(rows):
-        return f"none: the run has no predictions for {found.name}."
-    names = found.task.labels.names
+        return f"none: the run has no predictions for {example.name}."
+    names = example.task.labels.names
     return tuple(
         StoredAnswer(
             row["evaluation"],
@@ -382,17 +384,17 @@ def _stored(found: _Example, record: Record, results: Path) -> tuple[StoredAnswe
 
 
 def _rule_answer(
-    found: _Example, whose: str, rules: Sequence[str], engine: str, *, strict: bool
+    example: _Example, whose: str, rules: Sequence[str], engine: str, *, strict: bool
 ) -> RuleAnswer | None:
     from nsl_bench.api.rules import how_good
     from nsl_bench.learners.queries import engine_of
     from nsl_bench.logic.guarded.call import guarded
     from nsl_bench.logic.guarded.rules import UNDERIVABLE, crisp, inferred
 
-    task = found.task
+    task = example.task
     if not whose:
         return None
-    query, context, vectors, facts = _asked(found, rules, strict=strict)
+    query, context, vectors, facts = _asked(example, rules, strict=strict)
     note = guarded(UNDERIVABLE, query, doing="Reading the hypothesis") or ""
     answer = inferred(partial(engine_of, engine), query, vectors, facts)
     fired = guarded(
@@ -415,20 +417,20 @@ def _rule_answer(
 
 
 def _asked(
-    found: _Example, rules: Sequence[str], *, strict: bool
+    example: _Example, rules: Sequence[str], *, strict: bool
 ) -> tuple[Query, Facts, npt.NDArray[Any], list[Facts]]:
     """The query for an example, its facts on the most probable concepts, vectors and facts of meta-data."""
     from nsl_bench.learners.queries import facts_so_far, query_of, seen_so_far
 
-    task, rows = found.task, slice(found.row + 1)
-    vectors = found.seen.probabilities[rows]
-    columns = {name: values[rows] for name, values in found.split.metadata.items()}
+    task, rows = example.task, slice(example.row + 1)
+    vectors = example.seen.probabilities[rows]
+    columns = {name: values[rows] for name, values in example.split.metadata.items()}
     facts = [
         task.metadata_facts({name: values[row].item() for name, values in columns.items()})
         for row in range(len(vectors))
     ]
-    steps = found.split.steps[rows]
-    context = task.contexts(found.seen.concepts[rows], columns, steps)[-1]
+    steps = example.split.steps[rows]
+    context = task.contexts(example.seen.concepts[rows], columns, steps)[-1]
     query = query_of(task, rules, strict=strict, steps=len(steps) if task.sequential else 0)
     if task.sequential:
         vectors, facts = seen_so_far(steps, vectors)[-1:], facts_so_far(task, steps, facts)[-1:]

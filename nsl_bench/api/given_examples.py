@@ -234,7 +234,7 @@ def _facts(
     stated: Sequence[Row],
 ) -> dict[Row, tuple[str, ...]]:
     """For each example or step the facts of its meta-data, which all its rows state alike."""
-    known: dict[Row, tuple[str, ...]] = {}
+    facts_of_row: dict[Row, tuple[str, ...]] = {}
     read: dict[tuple[int, tuple[str, ...]], tuple[str, ...]] = {}
     cells = zip(*(table[name] for name in own), strict=True) if own else [()] * len(table)
     for line, (row, values) in enumerate(zip(stated, map(tuple, cells), strict=True), start=2):
@@ -243,10 +243,10 @@ def _facts(
             metadata = {**_at_step(benchmark, given, step), **dict(zip(own, values, strict=True))}
             where = f"{path}, line {line}: " if own else ""
             read[step, values] = benchmark.metadata_facts(metadata_of(benchmark, metadata, where))
-        if known.setdefault(row, read[step, values]) != read[step, values]:
+        if facts_of_row.setdefault(row, read[step, values]) != read[step, values]:
             of = f"step {step} of sequence '{example}'" if benchmark.sequential else f"example '{example}'"
             raise UserError(f"{path}, line {line}: {' or '.join(own)} of {of} differs from an earlier row.")
-    return known
+    return facts_of_row
 
 
 def _at_step(benchmark: Benchmark, given: Mapping[str, Any], step: int) -> dict[str, Any]:

@@ -113,8 +113,8 @@ def _source(task: object, dialect: Dialect | None) -> Path | str | LasTask:
             return Path(task)
     if _STATEMENT.search(task):
         return task
-    shown = repr(task if len(task) <= 60 else f"{task[:60]}...")
+    text = repr(task if len(task) <= 60 else f"{task[:60]}...")
     raise UserError(
-        f"{shown} is neither an existing file nor the text of a task, which has statements such as "
+        f"{text} is neither an existing file nor the text of a task, which has statements such as "
         "'#modeh(p).' and '#pos(e1, {p}, {}).'."
     )

@@ -95,8 +95,8 @@ class Results:
         result: dict[str, Record] = {}
         for records in self._records:
             result.update(records)
-        kept = set(self.frame["key"]) if len(self.frame) else set()
-        return {key: record for key, record in result.items() if key in kept}
+        keys = set(self.frame["key"]) if len(self.frame) else set()
+        return {key: record for key, record in result.items() if key in keys}
 
     def latest(self) -> dict[str, Record]:
         """The record of each run by key: what was learned, its environment, its message."""
@@ -173,13 +173,13 @@ class Results:
                 raise unknown("filter", name, _FILTERS)
             several = [value] if isinstance(value, str) or not isinstance(value, Iterable) else list(value)
             if name == "learner":
-                spec_of = {shown: spec for spec, shown in self.names.items()}
+                spec_of = {title: spec for spec, title in self.names.items()}
                 several = [spec_of.get(one, one) for one in several]
             column = _COLUMN_OF.get(name, name)
-            known = set(self.frame[column]) if len(self.frame) else set()
+            values_there = set(self.frame[column]) if len(self.frame) else set()
             for one in several:
-                if one not in known:
-                    near = did_you_mean(str(one), map(str, known))
+                if one not in values_there:
+                    near = did_you_mean(str(one), map(str, values_there))
                     raise UserError(f"No run has the {name} '{one}'.{near}")
             result._where[name] = frozenset(several) & result._where.get(name, frozenset(several))
         result.frame = result._of_filters(self.frame)
@@ -211,7 +211,7 @@ class Results:
             from nsl_bench.report.curves import SPECS
 
             runs = runs.assign(learner=runs["learner"].replace(self.names))
-            runs.attrs[SPECS] = {shown: spec for spec, shown in self.names.items()}
+            runs.attrs[SPECS] = {name: spec for spec, name in self.names.items()}
         return runs
 
     def _metrics(self, metrics: Sequence[str] | None) -> tuple[str, ...]:
@@ -287,12 +287,12 @@ class Results:
         from nsl_bench.report.curves import draw, draw_grids
         from nsl_bench.report.structure import draw_structure
 
-        runs, shown = self.named(metrics), self._metrics(metrics)
+        runs, chosen = self.named(metrics), self._metrics(metrics)
         place = self.folder / "curves" if folder is None else Path(folder)
         return [
-            *draw(runs, place, shown, format=format),
-            *draw_grids(runs, place, shown, format=format),
-            *draw_structure(runs, place, shown, format=format),
+            *draw(runs, place, chosen, format=format),
+            *draw_grids(runs, place, chosen, format=format),
+            *draw_structure(runs, place, chosen, format=format),
         ]
 
     def intervals(self) -> pd.DataFrame:

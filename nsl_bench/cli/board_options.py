@@ -104,9 +104,9 @@ class Progress:
     _SECONDS = 5.0
 
     def __init__(self) -> None:
-        self._said = float("-inf")
+        self._last = float("-inf")
 
     def __call__(self, sentence: str) -> None:
-        if time.monotonic() > self._said + self._SECONDS:
-            self._said = time.monotonic()
+        if time.monotonic() > self._last + self._SECONDS:
+            self._last = time.monotonic()
             click.echo(sentence, err=True)

@@ -181,10 +181,10 @@ def show(
         raise UserError(f"--percent {percent:g} requires a shift; name one with --shift.")
     check_ending(out)
     examples = make_split(task, images, split, next(iter(task.sizes)), 1, percent=percent, seed=seed)
-    shown = min(n, examples.n_sequences)
-    page = sheet(task, images, change, examples.take_sequences(np.arange(shown)), columns)
+    count = min(n, examples.n_sequences)
+    page = sheet(task, images, change, examples.take_sequences(np.arange(count)), columns)
     save(page, out)
-    click.echo(f"{out}: {shown} of {reuse(examples)}.")
+    click.echo(f"{out}: {count} of {reuse(examples)}.")
 
 
 @declared(

@@ -126,17 +126,17 @@ class _Unknown(dict[str, Any]):
 
 
 def _hint(function: Any, one: inspect.Parameter) -> Any:
-    known = vars(sys.modules[function.__module__])
-    return eval(one.annotation, known, _Unknown(known))
+    namespace = vars(sys.modules[function.__module__])
+    return eval(one.annotation, namespace, _Unknown(namespace))
 
 
 def _parameter(one: inspect.Parameter, hint: Any, *, flagged: bool = False) -> click.Parameter:
-    said = getattr(hint, "__metadata__", ())
-    hint = typing.get_args(hint)[0] if said else hint
+    annotations = getattr(hint, "__metadata__", ())
+    hint = typing.get_args(hint)[0] if annotations else hint
     several = typing.get_origin(hint) is tuple or "dict[" in str(hint)
     more: dict[str, Any] = {}
     texts: list[str] = []
-    for piece in said:
+    for piece in annotations:
         if isinstance(piece, str):
             texts.append(piece)
         elif isinstance(piece, click.ParamType):
@@ -151,8 +151,8 @@ def _parameter(one: inspect.Parameter, hint: Any, *, flagged: bool = False) -> c
         more["required"] = True
     else:
         default = one.default if several or one.default != () else None
-        shown = default is not False and default not in (None, "", ())
-        more |= {"default": default, "show_default": shown}
+        has_text = default is not False and default not in (None, "", ())
+        more |= {"default": default, "show_default": has_text}
     if hint is bool:
         more |= {"is_flag": True, "type": None}
     flags = [text for text in texts if text.startswith("-")] or [f"--{one.name.replace('_', '-')}"]

@@ -53,15 +53,15 @@ def submit(
     """
     from nsl_bench.leaderboard.interface import submit as write
 
-    made = write(
+    entry = write(
         results, out, learner=learner, track=track, tuning_trials=tuning_trials, board=board, **words
     )
-    for contest, count in made.runs.items():
+    for contest, count in entry.runs.items():
         click.echo(f"{contest}: {count} runs")
-    if made.left_out:
-        click.echo(f"{made.left_out} runs belong to no contest of the board and are left out.", err=True)
+    if entry.left_out:
+        click.echo(f"{entry.left_out} runs belong to no contest of the board and are left out.", err=True)
     check = line("score-submission", out, board=board)
-    click.echo(f"The submission of {made.manifest.name} is in {out}. Check it with: {check}")
+    click.echo(f"The submission of {entry.manifest.name} is in {out}. Check it with: {check}")
 
 
 @declared(
@@ -170,8 +170,8 @@ def build(
     """Build the static site of all accepted submissions. It works from any folder or static host."""
     from nsl_bench.leaderboard.interface import build_site
 
-    made = build_site(out, submissions=submissions, board=board, pictures=pictures)
-    click.echo(f"{made.entries} entries, {made.runs:,} runs: {made.files} files in {made.folder}.")
+    site = build_site(out, submissions=submissions, board=board, pictures=pictures)
+    click.echo(f"{site.entries} entries, {site.runs:,} runs: {site.files} files in {site.folder}.")
 
 
 @declared(

@@ -47,7 +47,7 @@ def _filters(function: Any) -> Any:
 
 
 def _report(
-    found: Results,
+    results: Results,
     *,
     form: Annotated[
         Literal["markdown", "csv", "latex", "html"], "--format", "Output format of the tables."
@@ -77,23 +77,23 @@ def _report(
     ] = None,
 ) -> None:
     """Print the tables that are asked for, and draw."""
-    click.echo(found.table(metrics or None, form, layout), nl=False)
-    if form != "csv" and (by_task := found.structure(metrics or None, form)):
+    click.echo(results.table(metrics or None, form, layout), nl=False)
+    if form != "csv" and (by_task := results.structure(metrics or None, form)):
         click.echo(f"\n{by_task}", nl=False)
-    _say_what_counts(found)
+    _say_what_counts(results)
     if against is not None:
-        _differences(found, against, metrics, form)
+        _differences(results, against, metrics, form)
     if intervals:
         title = "95 % intervals of accuracy, and what its standard error is made of"
-        _print_table(title, found.intervals(), form)
+        _print_table(title, results.intervals(), form)
     if interventions:
         from nsl_bench.report.tables import interventions as with_true_concepts
 
-        _print_table("Accuracy given true concepts", with_true_concepts(found.frame), form)
-    folder = out or found.folder / "curves"
-    drawn = _analysed(found, predicates, perceived, form, folder if curves else None)
+        _print_table("Accuracy given true concepts", with_true_concepts(results.frame), form)
+    folder = out or results.folder / "curves"
+    drawn = _analysed(results, predicates, perceived, form, folder if curves else None)
     if curves:
-        drawn += [*found.curves(folder, metrics or None, picture_format), *_more_pictures(found, folder)]
+        drawn += [*results.curves(folder, metrics or None, picture_format), *_more_pictures(results, folder)]
     for path in drawn:
         click.echo(f"Curves: {path}", err=True)
 
@@ -145,20 +145,20 @@ def report(
         _report(result, **options)
 
 
-def _listed(found: Results) -> str:
+def _listed(results: Results) -> str:
     """Every run with its key."""
-    tested = ["test_task"] if found.frame["test_task"].any() else []
+    tested = ["test_task"] if results.frame["test_task"].any() else []
     of_run = ("learner", "network", "shift", "percent", "size", "repeat")
     columns = ["key", "status", "benchmark", *tested, *of_run]
-    table = found.frame[columns].rename(columns={"percent": "shifted (%)"})
+    table = results.frame[columns].rename(columns={"percent": "shifted (%)"})
     return f"{table.to_string(index=False)}\n"
 
 
-def _say_what_counts(found: Results) -> None:
+def _say_what_counts(results: Results) -> None:
     """Say on standard error what is left out or counts as something else."""
     from nsl_bench.report.tables import superseded
 
-    runs = found.frame
+    runs = results.frame
     failed_rows = ~runs["status"].isin(["ok", "not_applicable"])
     failed = runs.loc[failed_rows, "status"].value_counts()
     if len(failed):
@@ -184,13 +184,13 @@ def _print_table(title: str, table: Any, form: Format) -> None:
     click.echo(f"\n## {title}\n\n{as_text(table, form)}", nl=False)
 
 
-def _differences(found: Results, against: str, metrics: tuple[str, ...], form: Format) -> None:
+def _differences(results: Results, against: str, metrics: tuple[str, ...], form: Format) -> None:
     """Print paired differences of every other learner to a named one."""
     from nsl_bench.api.results import compare
     from nsl_bench.core.errors import unknown
 
-    spec = {name: spec for spec, name in found.names.items()}.get(against, against)
-    learners = found.frame[["learner", "network"]].drop_duplicates()
+    spec = {name: spec for spec, name in results.names.items()}.get(against, against)
+    learners = results.frame[["learner", "network"]].drop_duplicates()
     if spec not in set(learners["learner"]):
         raise unknown("learner in these results", against, set(learners["learner"]))
     numbers = ("first", "second", "difference", "low", "high", "p_value", "n")
@@ -199,46 +199,46 @@ def _differences(found: Results, against: str, metrics: tuple[str, ...], form: F
         if learner == spec:
             continue
         where = {"network": network} if network else {}
-        first, second = (found.where(learner=one, **where) for one in (learner, spec))
+        first, second = (results.where(learner=one, **where) for one in (learner, spec))
         if not all((side.frame["status"] != "not_applicable").any() for side in (first, second) if len(side)):
             click.echo(f"{learner} and {spec} have no run in common that is applicable to both.", err=True)
             continue
         for metric in metrics or (None,):
             table = compare(first, second, metric=metric)
-            shown = found.names.get(learner, learner)
-            title = f"{shown} minus {against}, {table['metric'].iloc[0].replace('_', ' ')}"
-            _print_table(title, table[columns].rename(columns={"first": shown, "second": against}), form)
+            title_of = results.names.get(learner, learner)
+            title = f"{title_of} minus {against}, {table['metric'].iloc[0].replace('_', ' ')}"
+            _print_table(title, table[columns].rename(columns={"first": title_of, "second": against}), form)
 
 
 def _analysed(
-    found: Results, predicates: tuple[str, ...], perceived: bool, form: Format, folder: Path | None
+    results: Results, predicates: tuple[str, ...], perceived: bool, form: Format, folder: Path | None
 ) -> list[Path]:
     """Print what rules are about and what networks see; the pictures of it, if there is a folder for them."""
     from nsl_bench.report import analysis
 
     drawn: list[Path] = []
     if predicates:
-        shares = analysis.rule_shares(found, predicates)
-        known = analysis.subjects(found)
-        for name in (name for name in predicates if name not in known):
-            click.echo(f"Note: no hypothesis mentions {name}.{did_you_mean(name, known)}", err=True)
+        shares = analysis.rule_shares(results, predicates)
+        mentioned = analysis.subjects(results)
+        for name in (name for name in predicates if name not in mentioned):
+            click.echo(f"Note: no hypothesis mentions {name}.{did_you_mean(name, mentioned)}", err=True)
         _print_table("Share of repeats with a rule about", shares, form)
         drawn += analysis.draw_shares(shares, predicates, folder, "rules") if folder else []
     if perceived:
-        seen = analysis.perceived_shares(found)
+        seen = analysis.perceived_shares(results)
         _print_table("What the train images are taken for", seen, form)
         drawn += analysis.draw_perceived(analysis.frequent_shares(seen), folder) if folder else []
     return drawn
 
 
-def _more_pictures(found: Results, folder: Path) -> list[Path]:
+def _more_pictures(results: Results, folder: Path) -> list[Path]:
     """Reliability diagrams and the causes of errors."""
     from nsl_bench.report import analysis
     from nsl_bench.report.reliability import draw_reliability
 
-    drawn = draw_reliability(found, folder)
+    drawn = draw_reliability(results, folder)
     with contextlib.suppress(UserError):  # without rules there are no causes
-        drawn += analysis.draw_errors(analysis.error_shares(found), folder)
+        drawn += analysis.draw_errors(analysis.error_shares(results), folder)
     return drawn
 
 

@@ -354,5 +354,5 @@ def rerun(
         notify=Progress(),
     )
     write_again(result, submission)
-    click.echo(f"{'Verified' if result.same else 'Not verified'}: {result.told()}.")
+    click.echo(f"{'Verified' if result.same else 'Not verified'}: {result.sentence()}.")
     return 0 if result.same else 1

@@ -87,7 +87,7 @@ def learn(
         memory_limit=memory,
         options=given,
         explain=explain,
-        progress=(lambda found: click.echo(str(found), err=True)) if progress else None,
+        progress=(lambda step: click.echo(str(step), err=True)) if progress else None,
         warned=warned,
         find=rule_learner_of,
         **options,
@@ -148,13 +148,13 @@ def _as_json(learned: Learned) -> dict[str, Any]:
     return answer
 
 
-def _verification(found: Mapping[str, Any]) -> str:
+def _verification(answer: Mapping[str, Any]) -> str:
     """What was verified, and why no more was."""
-    if found["verified"] == "optimality":
-        return "verified: " + ("unsatisfiable" if found["score"] is None else "score and optimality")
-    if found["verified"] == "score":
-        return f"verified: score only: {found['unverified'] or 'the check contradicts the search'}"
-    return f"not verified: {found['unverified'] or 'the check contradicts the search'}"
+    if answer["verified"] == "optimality":
+        return "verified: " + ("unsatisfiable" if answer["score"] is None else "score and optimality")
+    if answer["verified"] == "score":
+        return f"verified: score only: {answer['unverified'] or 'the check contradicts the search'}"
+    return f"not verified: {answer['unverified'] or 'the check contradicts the search'}"
 
 
 def _print(learned: Learned) -> None:
@@ -230,20 +230,20 @@ def equivalent(
         "background": None if background is None else read_text(background),
         "inputs": None if inputs is None else read_text(inputs),
     }
-    known: tuple[str, ...] = ()
+    label_atoms: tuple[str, ...] = ()
     if benchmark is not None:
         from nsl_bench.core import registry
 
         chosen = registry.create("benchmark", benchmark)
-        known = tuple(atom for atom in chosen.labels.atoms if atom is not None)
-        atoms = atoms or known
+        label_atoms = tuple(atom for atom in chosen.labels.atoms if atom is not None)
+        atoms = atoms or label_atoms
         texts = {name: getattr(chosen, name) if text is None else text for name, text in texts.items()}
     result = guarded(
         _difference,
         (first, second),
         task,
         atoms,
-        known,
+        label_atoms,
         time_limit,
         background=texts["background"],
         inputs=texts["inputs"],
@@ -261,7 +261,7 @@ def _difference(
     hypotheses: tuple[Path, Path],
     task: Path | None,
     atoms: tuple[str, ...],
-    known: tuple[str, ...],
+    label_atoms: tuple[str, ...],
     time_limit: float | None,
     *,
     background: str | None,
@@ -281,7 +281,7 @@ def _difference(
         background=background,
         inputs=inputs,
         atoms=atoms,
-        known=known,
+        known=label_atoms,
         time_limit=time_limit,
     )
     return None if result is None else str(result)

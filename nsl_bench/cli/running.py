@@ -133,9 +133,9 @@ def run(
     try:
         tally = evaluation.run(say, _count, lambda sentence: click.echo(sentence, err=True))
     except KeyboardInterrupt:
-        kept = len(evaluation.store.statuses())
+        stored = len(evaluation.store.statuses())
         raise Interrupted(
-            f"Interrupted; {kept} runs are kept in {out} ({kept - before} new); "
+            f"Interrupted; {stored} runs are kept in {out} ({stored - before} new); "
             "run the same command again to resume."
         ) from None
     except SchedulerLost as error:

@@ -353,15 +353,15 @@ class Benchmark(HasOptions, ABC):
     ) -> list[Facts]:
         """`context` of each row, with `step_atom` applied where steps are given; equal rows share one."""
         columns = list(metadata.items())
-        known: dict[tuple[bytes, int, tuple[Any, ...]], Facts] = {}
+        facts_of: dict[tuple[bytes, int, tuple[Any, ...]], Facts] = {}
         result = []
         for i, row in enumerate(concepts):
             values = tuple(column[i].item() for _, column in columns)
             step = 0 if steps is None else int(steps[i])
             key = (row.tobytes(), step, values)
-            if key not in known:
+            if key not in facts_of:
                 named = {name: value for (name, _), value in zip(columns, values, strict=True)}
                 facts = self.context(row, named)
-                known[key] = tuple(self.step_atom(fact, step) for fact in facts) if step else facts
-            result.append(known[key])
+                facts_of[key] = tuple(self.step_atom(fact, step) for fact in facts) if step else facts
+            result.append(facts_of[key])
         return result

@@ -36,10 +36,10 @@ def code_files(spec: str, kind: registry.Kind = "learner") -> tuple[Path, ...]:
     """
     if _is_ours(spec, kind):
         return ()
-    found = _place(spec, kind)
-    if found is None:
+    located = _place(spec, kind)
+    if located is None:
         return ()
-    own, root, package = found
+    own, root, package = located
     first = own[-1]
     files = dict.fromkeys([first, *own])
     left = list(files)
@@ -54,10 +54,10 @@ def code_files(spec: str, kind: registry.Kind = "learner") -> tuple[Path, ...]:
 
 def code_roots(spec: str, kind: registry.Kind = "learner") -> tuple[Path, ...]:
     """The file that a part is in, as it was named, or else the package or module; empty if unknown."""
-    found = _place(spec, kind)
-    if found is None:
+    located = _place(spec, kind)
+    if located is None:
         return ()
-    files, root, _ = found
+    files, root, _ = located
     split = imported.split_code(_parse(spec, kind).name)
     if split is not None and split[0].endswith(".py"):
         return (Path(split[0]).absolute(),)
@@ -71,9 +71,9 @@ def modules_used(spec: str, kind: registry.Kind = "learner") -> tuple[str, ...]:
     """
     files = code_files(spec, kind)
     own = {file.stem for file in files} | {file.parent.name for file in files if file.stem == "__init__"}
-    known = sys.stdlib_module_names | own | {"nsl_bench"}
+    installed = sys.stdlib_module_names | own | {"nsl_bench"}
     result = (name for file in files for name in _named(file))
-    return tuple(dict.fromkeys(name for name in result if name.partition(".")[0] not in known))
+    return tuple(dict.fromkeys(name for name in result if name.partition(".")[0] not in installed))
 
 
 def _tree(file: Path) -> ast.Module:

@@ -275,8 +275,8 @@ def _words(form: Any, name: str) -> str:
 
 def json_schema(form: Any) -> dict[str, Any]:
     """The JSON Schema of a form (draft 2020-12), in one piece."""
-    found = _adapter(form).json_schema()
-    pieces = found.pop("$defs", {})
+    schema = _adapter(form).json_schema()
+    pieces = schema.pop("$defs", {})
 
     def inlined(value: Any) -> Any:
         if isinstance(value, list):
@@ -288,7 +288,7 @@ def json_schema(form: Any) -> dict[str, Any]:
             value = {**piece, **{key: one for key, one in value.items() if key != "$ref"}}
         return {key: inlined(one) for key, one in value.items() if key != "title" or not isinstance(one, str)}
 
-    result: dict[str, Any] = inlined(found)
+    result: dict[str, Any] = inlined(schema)
     return result
 
 

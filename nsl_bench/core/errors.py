@@ -43,6 +43,6 @@ def named(error: BaseException) -> str:
     return f"{type(error).__name__}: {first}".removesuffix(": ")
 
 
-def unknown(kind: str, name: str, known: Iterable[str]) -> UserError:
+def unknown(kind: str, name: str, names: Iterable[str]) -> UserError:
     """The error for an unknown name, e.g. ``unknown("shift", "nior", shifts)``."""
-    return UserError(f"Unknown {kind} '{name}'.{did_you_mean(name, known)}")
+    return UserError(f"Unknown {kind} '{name}'.{did_you_mean(name, names)}")

@@ -21,14 +21,14 @@ _KINDS = (
 
 def kind_of(mode: int) -> str:
     """What a file of this mode is, e.g. ``"a pipe"``."""
-    return next((name for fits, name in _KINDS if fits(mode)), "a device")
+    return next((name for is_kind, name in _KINDS if is_kind(mode)), "a device")
 
 
-def check_regular(path: Path, found: os.stat_result, what: str, *, empty: bool = False) -> None:
+def check_regular(path: Path, status: os.stat_result, what: str, *, empty: bool = False) -> None:
     """Raise a `UserError` unless a file is a regular one, and not empty unless it may be."""
-    if not stat.S_ISREG(found.st_mode):
-        raise UserError(f"{what} {path} must be a regular file; it is {kind_of(found.st_mode)}.")
-    if not (found.st_size or empty):
+    if not stat.S_ISREG(status.st_mode):
+        raise UserError(f"{what} {path} must be a regular file; it is {kind_of(status.st_mode)}.")
+    if not (status.st_size or empty):
         raise UserError(f"{what} {path} is empty (0 bytes).")
 
 

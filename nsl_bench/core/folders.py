@@ -198,11 +198,11 @@ def _permit(name: str, place: int | None) -> None:
     if not hasattr(os, "O_PATH"):
         os.chmod(name, 0o700, dir_fd=place)
         return
-    found = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=place)
+    folder = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=place)
     try:
-        Path(f"/proc/self/fd/{found}").chmod(0o700)
+        Path(f"/proc/self/fd/{folder}").chmod(0o700)
     finally:
-        os.close(found)
+        os.close(folder)
 
 
 if __name__ == "__main__":

@@ -48,8 +48,8 @@ def from_code(name: str) -> Any | None:
         return None
     if not hasattr(module, attribute):
         defined = [name for name, value in vars(module).items() if inspect.isclass(value) and name[0] != "_"]
-        known = did_you_mean(attribute, defined) if defined else " It defines no class."
-        raise UserError(f"{place} has no '{attribute}'.{known}")
+        advice = did_you_mean(attribute, defined) if defined else " It defines no class."
+        raise UserError(f"{place} has no '{attribute}'.{advice}")
     return getattr(module, attribute)
 
 
@@ -64,8 +64,8 @@ def _from_file(path: Path, text: str) -> types.ModuleType:
     path = path.resolve()
     _look_in(path.parent)
     before = sys.modules.get(path.stem)
-    known = getattr(before, "__file__", None) if before else _origin(path.stem)
-    name = path.stem if path.stem.isidentifier() and known == str(path) else f"nsl_bench_user_{path.stem}"
+    origin = getattr(before, "__file__", None) if before else _origin(path.stem)
+    name = path.stem if path.stem.isidentifier() and origin == str(path) else f"nsl_bench_user_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path, loader=_Source(name, str(path)))
     loader = spec.loader if spec else None
     if spec is None or loader is None:

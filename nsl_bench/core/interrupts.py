@@ -41,19 +41,19 @@ class _Patient:
 
     def __init__(self) -> None:
         self._deaf_until = 0.0
-        self._heard: float | None = None
+        self._first: float | None = None
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         now = time.monotonic()
         if now < self._deaf_until:
             return
-        self._heard = self._heard or now
-        if _importing(frame) and now < self._heard + _IMPORT_SECONDS:
+        self._first = self._first or now
+        if _importing(frame) and now < self._first + _IMPORT_SECONDS:
             again = threading.Timer(0.02, signal.pthread_kill, (threading.main_thread().ident, number))
             again.daemon = True
             again.start()
             return
-        self._heard, self._deaf_until = None, now + _DEAF_SECONDS
+        self._first, self._deaf_until = None, now + _DEAF_SECONDS
         raise KeyboardInterrupt
 
 

@@ -276,9 +276,9 @@ def checked_arguments(function: Callable[P, R]) -> Callable[P, R]:
         result = {}
         for name, parameter in signature.parameters.items():
             hint = _evaluated(parameter.annotation, function.__module__)
-            said = next(iter(getattr(hint, "__metadata__", ())), Option())
+            option = next(iter(getattr(hint, "__metadata__", ())), Option())
             plain = typing.get_args(hint)[0] if hasattr(hint, "__metadata__") else hint
-            result[name] = replace(said, name=name, hint=plain, default=parameter.default)
+            result[name] = replace(option, name=name, hint=plain, default=parameter.default)
         return result
 
     @functools.wraps(function)

@@ -123,11 +123,11 @@ def canonical(text: str) -> str:
         if not entry_point("learner", spec.name).module.startswith("nsl_bench."):
             return text
         make = factory("learner", spec.name)
-        known = {p.name: p for p in options(make)}
+        declared = {p.name: p for p in options(make)}
         where = f"the learner '{spec.name}'"
 
         def is_default(name: str, value: str) -> bool:
-            parameter = known.get(name)
+            parameter = declared.get(name)
             if parameter is None or name == "seed":  # runs have seeds of their own
                 return False
             given = _convert(value, parameter.annotation, f"{where}, option '{name}'")
@@ -135,15 +135,15 @@ def canonical(text: str) -> str:
 
         kwargs = {name: value for name, value in spec.kwargs.items() if not is_default(name, value)}
         args = list(spec.args)
-        for name, value in reversed(list(zip(known, spec.args, strict=False))):
-            if len(args) > len(known) or not is_default(name, value):
+        for name, value in reversed(list(zip(declared, spec.args, strict=False))):
+            if len(args) > len(declared) or not is_default(name, value):
                 break
             args.pop()
         if spec.name == "tuned" and args:
             args[0] = canonical(args[0])
-        told = replace(spec, args=tuple(args), kwargs=kwargs)
-        if told != spec or text.strip().endswith(":"):
-            return str(told)
+        resolved = replace(spec, args=tuple(args), kwargs=kwargs)
+        if resolved != spec or text.strip().endswith(":"):
+            return str(resolved)
     return text
 
 

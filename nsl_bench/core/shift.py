@@ -125,14 +125,14 @@ def resolve(text: str, benchmark: Benchmark, source: ImageSource) -> Shift | Non
         return None
     short = named_shifts(benchmark, source)
     steps = [step for piece in text.split(_JOINT) for step in short.get(piece.strip(), piece).split(_JOINT)]
-    made = []
+    shifts = []
     for step in steps:
         if registry.Spec.parse(step).name not in registry.names("shift"):
             raise unknown("shift", step, [STANDARD, *short, *registry.names("shift")])
         shift: Shift = registry.create("shift", step)
         shift.check(source)
-        made.append(shift)
-    return made[0] if len(made) == 1 else Sequence(tuple(made))
+        shifts.append(shift)
+    return shifts[0] if len(shifts) == 1 else Sequence(tuple(shifts))
 
 
 def short_name(shift: Shift | None, benchmark: Benchmark, source: ImageSource) -> str:

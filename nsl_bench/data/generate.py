@@ -138,8 +138,8 @@ def prepare(plan: Plan, work: Path) -> Shared:
                 continue
             indices = np.arange(len(plan.source.labels(part)), dtype=np.int64)
             if plan.recipe.images == "used":
-                shown = [split.images.reshape(-1) for split in splits.values() if split.pool == part]
-                used = np.unique(np.concatenate(shown)).astype(np.int64) if shown else indices[:0]
+                images_of = [split.images.reshape(-1) for split in splits.values() if split.pool == part]
+                used = np.unique(np.concatenate(images_of)).astype(np.int64) if images_of else indices[:0]
                 indices = used[used != BLANK]
             name = pool_split(config, part)
             pools[name] = Pool(name, part, shift, indices, ranges(len(indices), 1, shape))
@@ -174,9 +174,11 @@ def _examples(plan: Plan, work: Path, name: str) -> Split:
     part, repeat = plan.splits[name]
     path = work / _STATE / f"{name}.npz"
     with contextlib.suppress(OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):  # made again
-        with np.load(path) as kept:
-            metadata = {key.removeprefix("meta_"): kept[key] for key in kept.files if key.startswith("meta_")}
-            columns = {key: kept[key] for key in _COLUMNS}
+        with np.load(path) as saved:
+            metadata = {
+                key.removeprefix("meta_"): saved[key] for key in saved.files if key.startswith("meta_")
+            }
+            columns = {key: saved[key] for key in _COLUMNS}
         return Split(part, plan.task.concept_space, metadata=metadata, **columns)
     folder = None if plan.recipe.splits is None else Path(plan.recipe.splits)
     split = make_split(plan.task, plan.source, part, plan.size, repeat, seed=plan.recipe.seed, splits=folder)
@@ -356,7 +358,7 @@ def _examples_entry(
 ) -> SplitEntry:
     labels = plan.task.labels.names
     examples = shared.splits[table.split]
-    shown = np.where(examples.images == BLANK, 0, examples.images)
+    images = np.where(examples.images == BLANK, 0, examples.images)
     standard = digests[pool_split(STANDARD, examples.pool)]
 
     def rows(percent: float) -> Iterator[bytes]:
@@ -364,7 +366,7 @@ def _examples_entry(
         if table.pool is None:
             return canonical_rows(part, labels)
         shifted = digests[table.pool]
-        marks = np.where(part.shifted[:, None, None], shifted[shown], standard[shown])
+        marks = np.where(part.shifted[:, None, None], shifted[images], standard[images])
         return canonical_rows(part, labels, marks)
 
     whole = 100.0 if table.config in plan.shifts else 0.0

@@ -128,20 +128,20 @@ def _rows(encoded: _Encoded, examples: Split, rows: range, config: str | None) -
     standard = pool_split(STANDARD, examples.pool)
     others = {} if config is None else {"shifted_images": pool_split(config, examples.pool)}
     references = {"standard_images": standard, **others}
-    are_shifted, known = examples.shifted.tolist(), known_columns(examples)
+    are_shifted, columns = examples.shifted.tolist(), known_columns(examples)
     for i in rows:
-        shown, shifted = examples.images[i].tolist(), are_shifted[i]
-        files = [encoded.blank if k == BLANK else encoded.png[shifted, k] for k in shown]
+        images, shifted = examples.images[i].tolist(), are_shifted[i]
+        files = [encoded.blank if k == BLANK else encoded.png[shifted, k] for k in images]
         yield {
             "id": f"{examples.part}-{i}",
             "images": [{"bytes": file, "path": None} for file in files],
             "concepts": examples.concepts[i].tolist(),
             "label": int(examples.labels[i]),
             "shifted": shifted,
-            **{name: column[i].item() for name, column in known.items()},
+            **{name: column[i].item() for name, column in columns.items()},
             "rank": int(examples.ranks[i]),
             **{
-                name: ["" if k == BLANK else image_ids(split, [k])[0] for k in shown]
+                name: ["" if k == BLANK else image_ids(split, [k])[0] for k in images]
                 for name, split in references.items()
             },
         }
@@ -166,8 +166,8 @@ class _Encoded:
         asked[rows.start : rows.stop] = True
         visible = (examples.images != BLANK) & asked[:, None]
         for shifted in (False, True):
-            wanted = (examples.shifted == shifted)[:, None] & visible
-            indices = np.unique(examples.images[wanted]).astype(np.int64)
+            used = (examples.shifted == shifted)[:, None] & visible
+            indices = np.unique(examples.images[used]).astype(np.int64)
             change = shift if shifted else None
             jobs: list[_Chunk] = [(change, rows) for rows in chunks(indices, _CHUNK)]
             for (_, chunk), files in zip(

@@ -151,13 +151,13 @@ def examples_table(
     import pyarrow as pa
 
     which = slice(rows.start, rows.stop)
-    shown = examples.images[which].astype(np.int64)
-    blank = shown == BLANK
-    used = np.unique(shown[~blank])
-    place = np.where(blank, len(used), np.searchsorted(used, shown))
+    numbers = examples.images[which].astype(np.int64)
+    blank = numbers == BLANK
+    used = np.unique(numbers[~blank])
+    place = np.where(blank, len(used), np.searchsorted(used, numbers))
     columns: dict[str, Any] = {
         "id": pa.array([f"{examples.part}-{i}" for i in rows]),
-        "concepts": _lists(pa.array(examples.concepts[which].astype(np.int64).reshape(-1)), shown.shape),
+        "concepts": _lists(pa.array(examples.concepts[which].astype(np.int64).reshape(-1)), numbers.shape),
         "label": pa.array(examples.labels[which].astype(np.int64)),
         "rank": pa.array(examples.ranks[which].astype(np.int32)),
         **{name: pa.array(column[which]) for name, column in known_columns(examples).items()},
@@ -168,7 +168,7 @@ def examples_table(
     }
     if images is not None:
         indices, files = images
-        place = np.where(blank, len(indices), np.searchsorted(indices, shown))
+        place = np.where(blank, len(indices), np.searchsorted(indices, numbers))
         pictures = pa.StructArray.from_arrays([files, pa.nulls(len(files), pa.string())], ["bytes", "path"])
         columns["images"] = _taken(pictures, place)
         columns["shifted"] = pa.array(np.full(len(rows), "shifted_images" in references))

@@ -214,14 +214,14 @@ def _examples(shared: Shared, shard: Shard) -> Iterator[pa.Table]:
     table = shared.tables[shard.config, shard.split]
     examples = shared.splits[shard.split]
     start, stop = shard.rows
-    shown = examples.images[start:stop]
+    numbers = examples.images[start:stop]
     images = None
     group = _GROUP_ROWS
     if table.pool is not None:
-        wanted = np.unique(shown[shown != BLANK]).astype(np.int64)
-        files = _files(shared, table.pool, wanted)
-        images = wanted, pa.concat_arrays([files, pa.array([blank(shared.source.shape)], files.type)])
-        group = _group(float((shown != BLANK).sum() / max(1, len(shown))), shared.source.shape)
+        distinct = np.unique(numbers[numbers != BLANK]).astype(np.int64)
+        files = _files(shared, table.pool, distinct)
+        images = distinct, pa.concat_arrays([files, pa.array([blank(shared.source.shape)], files.type)])
+        group = _group(float((numbers != BLANK).sum() / max(1, len(numbers))), shared.source.shape)
     for first in range(start, stop, group):
         rows = range(first, min(first + group, stop))
         yield examples_table(examples, rows, table.schema, table.references, images)

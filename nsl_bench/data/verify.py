@@ -71,8 +71,8 @@ def verify(folder: Path, *, progress: bool = False) -> Manifest:
     return manifest
 
 
-def _same(folder: Path, where: str, found: str, stated: str) -> None:
-    if found != stated:
+def _same(folder: Path, where: str, digest: str, stated: str) -> None:
+    if digest != stated:
         raise UserError(
             f"The rows of {where} in {folder} match their marks, but not the content hash in the "
             "manifest; the manifest belongs to other files."
@@ -238,22 +238,22 @@ def _readable(file: Path) -> Iterator[None]:
         raise UserError(f"The file {file} is damaged ({reason}); generate the data set again.") from error
 
 
-def _check_columns(file: Path, found: Features, manifest: Manifest, config: str) -> None:
+def _check_columns(file: Path, features: Features, manifest: Manifest, config: str) -> None:
     """The columns are those of the configuration, with the manifest's labels, concepts and meta-data."""
     from datasets import Value
 
     if config == IMAGES:
         expected = pool_features(manifest.concepts)
     else:
-        kinds = {name: found.get(name) for name in manifest.metadata}
+        kinds = {name: features.get(name) for name in manifest.metadata}
         types = {name: kind.dtype if isinstance(kind, Value) else "string" for name, kind in kinds.items()}
         references = _references(manifest, config)
         expected = example_features(
             manifest.labels, manifest.concepts, types, references, images=config != SYMBOLIC
         )
-    for name in [*expected, *found]:
-        if found.get(name) != expected.get(name):
-            there, right = found.get(name, "absent"), expected.get(name, "absent")
+    for name in [*expected, *features]:
+        if features.get(name) != expected.get(name):
+            there, right = features.get(name, "absent"), expected.get(name, "absent")
             raise UserError(
                 f"{file}: the column '{name}' must be {right}; it is {there}. Generate the data set again."
             )

@@ -81,8 +81,8 @@ def describe_here(learner: str) -> About:
     if is_environment(learner):
         result = entrant(learner)
         return About(result.track, result.version)
-    made = registry.create("learner", learner, seed=0)
-    return About(track_of(made), version_of(made, learner))
+    built = registry.create("learner", learner, seed=0)
+    return About(track_of(built), version_of(built, learner))
 
 
 class InvalidOutput(UserError):
@@ -268,29 +268,30 @@ def hypothesis_of(learner: Learner, benchmark: Benchmark | None = None) -> Hypot
     return _counted(Hypothesis(tuple(result), 0), benchmark, _name(learner))
 
 
-def check_hypothesis(found: Hypothesis, name: str) -> None:
+def check_hypothesis(hypothesis: Hypothesis, name: str) -> None:
     """Check the values of a hypothesis that a learner returned."""
-    lengths = [len(rule) if isinstance(rule, str) else LONGEST_RULES for rule in found.rules]
+    lengths = [len(rule) if isinstance(rule, str) else LONGEST_RULES for rule in hypothesis.rules]
     if sum(lengths) >= LONGEST_RULES:
         raise InvalidOutput(
             f"{name}.rules must return strings of at most {LONGEST_RULES - 1} characters in all."
         )
-    if found.language not in ("asp", "tree"):
-        raise InvalidOutput(f"{name}.rules must be of language asp or tree; got {str(found.language)[:50]}.")
+    if hypothesis.language not in ("asp", "tree"):
+        language = str(hypothesis.language)[:50]
+        raise InvalidOutput(f"{name}.rules must be of language asp or tree; got {language}.")
     for what, kind, least, most in (
         ("atoms", numbers.Integral, 0, _MOST_ATOMS),
         ("score", numbers.Integral, -_GREATEST_SCORE, _GREATEST_SCORE),
         ("fidelity", numbers.Real, 0, 1),
     ):
-        value = getattr(found, what)
+        value = getattr(hypothesis, what)
         if value is None and what != "atoms":
             continue
         _hold(value, kind, least, most, f"{name}.rules: {what}")
 
 
-def check_examples(found: Any, name: str) -> None:
+def check_examples(examples: Any, name: str) -> None:
     """Check the weighted examples that a learner says it generated."""
-    for k, example in enumerate(found if isinstance(found, list | tuple) else [found]):
+    for k, example in enumerate(examples if isinstance(examples, list | tuple) else [examples]):
         opening = f"{name}.examples_: example {k}"
         if not isinstance(example, WeightedExample):
             raise InvalidOutput(f"{opening} must be a WeightedExample; got {type(example).__name__}.")
@@ -308,8 +309,8 @@ def _hold(value: Any, kind: type, least: float, most: float, what: str) -> None:
     """Hold a number that a learner returned to its range."""
     if not (isinstance(value, kind) and least <= cast(Any, value) <= most):
         size = value.bit_length() if isinstance(value, int) else 0
-        shown = f"a number of {size} bits" if size > 64 else repr(value)[:50]
-        raise InvalidOutput(f"{what} must be between {least} and {most}; got {shown}.")
+        text = f"a number of {size} bits" if size > 64 else repr(value)[:50]
+        raise InvalidOutput(f"{what} must be between {least} and {most}; got {text}.")
 
 
 def method_of(learner: Any, name: str, *given: str, **named: str) -> Any:

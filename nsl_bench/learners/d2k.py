@@ -48,13 +48,13 @@ def penalties(view: View, t_norm: TNorm = "goedel") -> npt.NDArray[np.int64]:
     """
     space = view.concept_space
     each = view.predictions.confidence.astype(np.float64)
-    known = np.ones((len(view), 1), np.bool_)
+    is_detected = np.ones((len(view), 1), np.bool_)
     if space.background is not None:
-        known = ~(view.concept_ids == space.ids[space.background]).any(axis=1, keepdims=True)
+        is_detected = ~(view.concept_ids == space.ids[space.background]).any(axis=1, keepdims=True)
     if view.sequential:
-        each, known = with_earlier(view.steps, each, 1.0), with_earlier(view.steps, known, True)
+        each, is_detected = with_earlier(view.steps, each, 1.0), with_earlier(view.steps, is_detected, True)
     weights = np.floor(100 * confidence(each, t_norm)).astype(np.int64) + 1
-    return np.where(known.all(axis=1), weights, 0)
+    return np.where(is_detected.all(axis=1), weights, 0)
 
 
 def weighted_examples(

@@ -137,10 +137,10 @@ def entrant(spec: str) -> Entrant:
     )
 
 
-def adapter_spec(spec: str, found: Entrant) -> str:
+def adapter_spec(spec: str, environment: Entrant) -> str:
     """The spec ``FOLDER/adapter.py:CLASS:OPTIONS`` by which the adapter is created in its own interpreter."""
     _, _, options = _untuned(spec).removeprefix(imported.ENVIRONMENT).partition(":")
-    return f"{found.folder / ADAPTER}:{found.learner}" + (f":{options}" if options else "")
+    return f"{environment.folder / ADAPTER}:{environment.learner}" + (f":{options}" if options else "")
 
 
 def entrants() -> list[str]:

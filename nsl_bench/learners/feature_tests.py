@@ -50,7 +50,7 @@ class FeatureTests:
             raise UserError(f"{benchmark.name} has sequences, whose features cannot be written as ASP.")
         self._benchmark = benchmark
         self._domains = {name: np.unique(np.asarray(column)) for name, column in metadata.items()}
-        self._columns = self._found()
+        self._columns = self._columns_read()
 
     def test(self, column: int, threshold: float, *, knowledge: bool = False) -> FeatureTest:
         """ASP for "the feature is greater than the threshold"."""
@@ -81,20 +81,20 @@ class FeatureTests:
         below = [not is_above for is_above in above]
         return FeatureTest(atom, (f"{atom} :- not {other}.", *_rules(other, result.bodies, below)))
 
-    def _found(self) -> list[_Column | None]:
+    def _columns_read(self) -> list[_Column | None]:
         task = self._benchmark
         slots, concepts = len(task.slots), len(task.concept_space)
         rows = 1 + slots * concepts + sum(map(len, self._domains.values()))
-        shown = np.full((rows, slots), BLANK, np.int16)
+        concepts_of = np.full((rows, slots), BLANK, np.int16)
         for slot in range(slots):
             start = 1 + slot * concepts
-            shown[start : start + concepts, slot] = np.arange(concepts)
+            concepts_of[start : start + concepts, slot] = np.arange(concepts)
         metadata = {name: np.repeat(values[:1], rows) for name, values in self._domains.items()}
         start, places = 1 + slots * concepts, {}
         for name, values in self._domains.items():
             metadata[name][start : start + len(values)] = values
             places[name] = slice(start, start := start + len(values))
-        encoded = task.features(shown, metadata)
+        encoded = task.features(concepts_of, metadata)
         sources: list[tuple[tuple[Body, ...], Any]] = []
         for slot in range(slots):
             facts = tuple(tuple(task.facts(slot, concept)) for concept in task.concept_space.concepts)
@@ -112,17 +112,17 @@ class FeatureTests:
         nothing = np.full((len(values), len(self._benchmark.slots)), BLANK, np.int16)
         facts = self._benchmark.contexts(nothing, metadata)
         same = set.intersection(*map(set, facts)) if len(facts) > 1 else set()
-        return tuple(tuple(fact for fact in told if fact not in same) for told in facts)
+        return tuple(tuple(fact for fact in facts_of_value if fact not in same) for facts_of_value in facts)
 
     def _tried(self) -> tuple[list[npt.NDArray[np.int64]], npt.NDArray[np.float32]]:
         """For each source the number of its value in random rows, and the rows' features."""
         rng = np.random.default_rng(0)
         n = len(self._benchmark.concept_space)
-        shown = rng.integers(-1, n, (_TRIED, len(self._benchmark.slots))).astype(np.int16)
+        concepts = rng.integers(-1, n, (_TRIED, len(self._benchmark.slots))).astype(np.int16)
         drawn = {name: rng.integers(0, len(values), _TRIED) for name, values in self._domains.items()}
         metadata = {name: self._domains[name][numbers] for name, numbers in drawn.items()}
-        numbers = [*(shown.T.astype(np.int64) + 1), *drawn.values()]
-        return numbers, self._benchmark.features(shown, metadata)
+        numbers = [*(concepts.T.astype(np.int64) + 1), *drawn.values()]
+        return numbers, self._benchmark.features(concepts, metadata)
 
     @staticmethod
     def _column(
@@ -142,6 +142,6 @@ class FeatureTests:
 
 
 def _rules(atom: str, bodies: Sequence[Body], holds: Sequence[bool]) -> Iterator[str]:
-    for body, told in zip(bodies, holds, strict=True):
-        if told:
+    for body, is_true in zip(bodies, holds, strict=True):
+        if is_true:
             yield f"{atom} :- {', '.join(body)}."

@@ -58,9 +58,9 @@ def write_table(
         rows = (row for batch in table.to_batches(_BATCH) for row in batch.to_pylist())
         if form == "json":
             for k, row in enumerate(rows):
-                shown = _with_files(stem.parent, row)
+                values = _with_files(stem.parent, row)
                 file.write("[\n" if k == 0 else ",\n")
-                file.write(json.dumps(shown, ensure_ascii=False))
+                file.write(json.dumps(values, ensure_ascii=False))
             file.write("\n]\n" if table.num_rows else "[]\n")
             return
         writer: Any = None

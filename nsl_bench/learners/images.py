@@ -92,7 +92,7 @@ def different_images(
 
     Equal images are one, because sources are small and examples many.
     """
-    known: dict[bytes, int] = {}
+    number_of: dict[bytes, int] = {}
     different: list[npt.NDArray[np.uint8]] = []
     which = np.full((len(rows), slots), -1, np.int64)
     for row, example in enumerate(rows):
@@ -100,10 +100,10 @@ def different_images(
             if image is None:
                 continue
             key = image.tobytes()
-            if key not in known:
-                known[key] = len(different)
+            if key not in number_of:
+                number_of[key] = len(different)
                 different.append(_sized(image))
-            which[row, slot] = known[key]
+            which[row, slot] = number_of[key]
     if len({image.shape for image in different}) > 1:
         raise NotApplicable("All images of a task must have the same number of channels.")
     stacked = np.stack(different) if different else np.zeros((0, SIDE, SIDE, 1), np.uint8)

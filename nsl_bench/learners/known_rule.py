@@ -155,13 +155,13 @@ class _Rule:
         distinct = list(dict.fromkeys(contexts))
         rule, background = (self._task.true_rule,), self._task.background
         answers = crisp_labels(rule, background, distinct, self._task.labels).tolist()
-        known = dict(zip(distinct, answers, strict=True))
-        return np.array([known[context] for context in contexts], np.int64)
+        label_of = dict(zip(distinct, answers, strict=True))
+        return np.array([label_of[context] for context in contexts], np.int64)
 
     def _whole_sequences(self, rows: npt.NDArray[np.int64]) -> list[slice]:
         """Parts of the rows that cut no sequence."""
-        known = (rows >= 0) & (rows < len(self._steps))
-        starts = np.flatnonzero(self._steps[np.where(known, rows, 0)] == 1).tolist()
+        inside = (rows >= 0) & (rows < len(self._steps))
+        starts = np.flatnonzero(self._steps[np.where(inside, rows, 0)] == 1).tolist()
         cuts, last = [0], 0
         for start, following in zip(starts, [*starts[1:], len(rows)], strict=True):
             if following - last > MOST_ROWS and start > last:

@@ -119,9 +119,9 @@ def _literals_of(task: _Task) -> Literals:
                 seen.append((slot, k))
                 names.append(f"{slot_name}={concept}")
                 bodies.append(tuple(facts))
-    known = set(bodies)
+    in_bodies = set(bodies)
     fixed, varying = _ground_atoms(benchmark)
-    atoms = [atom for atom in varying if (atom,) not in known]
+    atoms = [atom for atom in varying if (atom,) not in in_bodies]
     pairs = list(_pairs(benchmark, fixed))
     names += [*atoms, *(", ".join(pair.body) for pair in pairs)]
     bodies += [*((atom,) for atom in atoms), *(pair.body for pair in pairs)]

@@ -26,20 +26,20 @@ class LSTM(nn.Module):
         self.out = nn.Linear(hidden, labels)
 
     def forward(self, sequences: Tensor) -> Tensor:
-        said: Tensor = self.out(self.steps(sequences)[0])
-        return said
+        logits: Tensor = self.out(self.steps(sequences)[0])
+        return logits
 
 
 class CNNTransformer(nn.Module):
     """Maps images of sequences to logits [n, steps, labels].
 
     Args:
-        told: numbers besides that a step is told.
+        metadata: numbers of meta-data of a step.
         layers: of the transformer, with 4 heads each.
     """
 
     def __init__(
-        self, channels: int, told: int, labels: int, hidden: int, layers: int, precision: Precision
+        self, channels: int, metadata: int, labels: int, hidden: int, layers: int, precision: Precision
     ) -> None:
         super().__init__()
         self.hidden, self.precision = hidden, precision
@@ -47,32 +47,32 @@ class CNNTransformer(nn.Module):
         self.see.to(memory_format=torch.channels_last)
         self.whole = nn.Sequential(nn.Flatten(), nn.Linear(512, hidden))
         self.of_slot = nn.Sequential(nn.ReLU(), nn.Linear(hidden, hidden))
-        self.told = nn.Linear(told, hidden) if told else None
+        self.told = nn.Linear(metadata, hidden) if metadata else None
         layer = nn.TransformerEncoderLayer(hidden, 4, 4 * hidden, dropout=0.0, batch_first=True)
         self.steps = nn.TransformerEncoder(layer, layers, enable_nested_tensor=False)
         self.out = nn.Linear(hidden, labels)
 
-    def forward(self, which: Tensor, images: Tensor, told: Tensor) -> Tensor:
+    def forward(self, which: Tensor, images: Tensor, metadata: Tensor) -> Tensor:
         """Logits.
 
         Args:
             which: int64 [n, steps, slots], indices into `images`; -1 for a blank slot.
             images: float32 [m, channels, 28, 28].
-            told: float32 [n, steps, told].
+            metadata: float32 [n, steps, metadata].
         """
         n, steps, slots = which.shape
-        shown = which >= 0
-        different, back = torch.unique(which[shown], return_inverse=True)
+        filled = which >= 0
+        different, back = torch.unique(which[filled], return_inverse=True)
         vectors = images.new_zeros((n, steps, slots, self.hidden))
         codes = sinusoids(slots, self.hidden).expand(n, steps, -1, -1)
         seen = self.whole(convolved(self.see, images[different], self.precision))
-        vectors[shown] = self.of_slot(seen[back] + codes[shown])
-        found = vectors.sum(dim=2) + sinusoids(steps, self.hidden)
+        vectors[filled] = self.of_slot(seen[back] + codes[filled])
+        vectors_of_steps = vectors.sum(dim=2) + sinusoids(steps, self.hidden)
         if self.told is not None:
-            found = found + self.told(told)
+            vectors_of_steps = vectors_of_steps + self.told(metadata)
         ahead = nn.Transformer.generate_square_subsequent_mask(steps)
-        said: Tensor = self.out(self.steps(found, mask=ahead, is_causal=True))
-        return said
+        logits: Tensor = self.out(self.steps(vectors_of_steps, mask=ahead, is_causal=True))
+        return logits
 
 
 def sinusoids(count: int, width: int) -> Tensor:
@@ -145,10 +145,10 @@ class Memory:
         precedence = (1 - where.sum(dim=1, keepdim=True)) * self.precedence + where
         return replace(self, content=content, link=link, precedence=precedence, write=where)
 
-    def read(self, modes: Tensor, found: Tensor) -> Memory:
+    def read(self, modes: Tensor, by_content: Tensor) -> Memory:
         """The memory after reads in modes [n, R, 3]: backward, by content [n, R, N], forward."""
         back, ahead = self.reads @ self.link, self.reads @ self.link.transpose(1, 2)
-        ways = torch.stack([back, found, ahead], dim=2)
+        ways = torch.stack([back, by_content, ahead], dim=2)
         return replace(self, reads=(modes[:, :, :, None] * ways).sum(dim=2))
 
 
@@ -228,13 +228,13 @@ class DNC(nn.Module):
         memory = Memory.empty(n, self.places, self.width, self.heads)
         read = torch.zeros(n, self.heads * self.width)
         state: Any = None
-        said = []
+        outputs = []
         for step in sequences.unbind(dim=1):
             state = self.controller(torch.cat([step, read], dim=1), state)
             memory = self._asked(memory, Interface.of(self.interface(state[0]), self.width, self.heads))
             read = (memory.reads @ memory.content).flatten(1)
-            said.append(self.out(torch.cat([state[0], read], dim=1)))
-        return torch.stack(said, dim=1)
+            outputs.append(self.out(torch.cat([state[0], read], dim=1)))
+        return torch.stack(outputs, dim=1)
 
     @staticmethod
     def _asked(memory: Memory, ask: Interface) -> Memory:

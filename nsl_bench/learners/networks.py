@@ -48,15 +48,15 @@ def pictures(view: View, size: Sequence[int] = ()) -> tuple[Any, npt.NDArray[np.
                 continue
             longest = max(image.shape[:2])
             size = size or [max(1, round(side * min(1, MOST / longest))) for side in image.shape[:2]]
-            shown = torch.as_tensor(np.moveaxis(image, 2, 0).copy())
-            if shown.shape[1:] != tuple(size):
-                resized = torch.nn.functional.interpolate(shown[None].float(), tuple(size), mode="area")
-                shown = resized[0].round().to(torch.uint8)
+            picture = torch.as_tensor(np.moveaxis(image, 2, 0).copy())
+            if picture.shape[1:] != tuple(size):
+                resized = torch.nn.functional.interpolate(picture[None].float(), tuple(size), mode="area")
+                picture = resized[0].round().to(torch.uint8)
             if result is None:
-                result = torch.zeros((*blank.shape, *shown.shape), dtype=torch.uint8)
-            if len(shown) != result.shape[2]:
+                result = torch.zeros((*blank.shape, *picture.shape), dtype=torch.uint8)
+            if len(picture) != result.shape[2]:
                 raise NotApplicable("All images of a task must have the same number of channels.")
-            result[row, slot], blank[row, slot] = shown, False
+            result[row, slot], blank[row, slot] = picture, False
     if result is None:
         result = torch.zeros((*blank.shape, 1, *(size or (28, 28))), dtype=torch.uint8)
     return result, blank

@@ -111,11 +111,11 @@ class SlotPerceiver:
         import torch
 
         which = pictures.which
-        shown, back = torch.unique(which[which >= 0], return_inverse=True)
+        distinct, back = torch.unique(which[which >= 0], return_inverse=True)
         last = self.net[-1].out_features
         result = pictures.images.new_zeros((*which.shape, last))
-        if len(shown):
-            seen = convolved(self.net[: self._CONVOLUTIONS], pictures.images[shown], self.precision)
+        if len(distinct):
+            seen = convolved(self.net[: self._CONVOLUTIONS], pictures.images[distinct], self.precision)
             result[which >= 0] = self.net[self._CONVOLUTIONS :](seen)[back]
         return list(result.unbind(dim=1))
 
@@ -196,11 +196,11 @@ class StatePerceiver:
         height, width = self.rows * (SIDE + gap) + gap, (columns + 1) * SIDE
         canvas = pictures.images.new_zeros((n, pictures.images.shape[1], height, width))
         rows, slots = (which >= 0).nonzero(as_tuple=True)
-        shown = pictures.images[which[rows, slots]] * 255
+        images = pictures.images[which[rows, slots]] * 255
         for slot in slots.unique().tolist():
             here = slots == slot
             top, left = gap + slot // columns * (SIDE + gap), slot % columns * SIDE
-            canvas[rows[here], :, top : top + SIDE, left : left + SIDE] = shown[here]
+            canvas[rows[here], :, top : top + SIDE, left : left + SIDE] = images[here]
         return canvas
 
 
@@ -224,15 +224,15 @@ def true_symbols(view: View) -> list[Any]:
     values = list(itertools.product(*(range(len(one)) for one in symbols)))
     atoms = tuple(f"shows({','.join(map(str, one))})" for one in values)
     rules = [
-        f"holds({k},{v}) :- now(T), {said}." for k, one in enumerate(symbols) for v, said in enumerate(one)
+        f"holds({k},{v}) :- now(T), {body}." for k, one in enumerate(symbols) for v, body in enumerate(one)
     ]
     for atom, one in zip(atoms, values, strict=True):
         rules.append(f"{atom} :- {', '.join(f'holds({k},{v})' for k, v in enumerate(one))}.")
-    found = crisp(rules, view.background, view.contexts, LabelSpace(atoms, atoms), what="the symbols")
-    shown = torch.as_tensor(np.array(values))[torch.as_tensor(found).long()]
+    rows = crisp(rules, view.background, view.contexts, LabelSpace(atoms, atoms), what="the symbols")
+    concepts = torch.as_tensor(np.array(values))[torch.as_tensor(rows).long()]
     return [
         torch.nn.functional.one_hot(column, len(one)).float()
-        for column, one in zip(shown.unbind(dim=1), symbols, strict=True)
+        for column, one in zip(concepts.unbind(dim=1), symbols, strict=True)
     ]
 
 

@@ -166,21 +166,21 @@ class _OnSymbols(_SequenceLearner):
         """What the perceiver, as it is, sees of all rows."""
         import torch
 
-        shown, before = seen
-        if not isinstance(shown, Pictures):
+        given, before = seen
+        if not isinstance(given, Pictures):
             return seen
         with torch.no_grad():
             parts = [
-                self._perceived(shown, rows) for rows in torch.split(torch.arange(len(shown)), self._together)
+                self._perceived(given, rows) for rows in torch.split(torch.arange(len(given)), self._together)
             ]
         return torch.cat(parts), before
 
     def _logits(self, net: Any, seen: Any, rows: Any) -> Any:
         import torch
 
-        shown, before = seen
+        pictures, before = seen
         flat = rows.reshape(-1)
-        inputs = self._perceived(shown, flat) if isinstance(shown, Pictures) else shown[flat]
+        inputs = self._perceived(pictures, flat) if isinstance(pictures, Pictures) else pictures[flat]
         return self._steps(torch.cat([inputs, before[flat]], dim=1).reshape(*rows.shape, -1))
 
 

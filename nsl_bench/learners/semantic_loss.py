@@ -119,8 +119,8 @@ class SemanticLoss(HasOptions):
 
     def _seen(self, images: Any, rows: npt.NDArray[np.int64]) -> Any:
         """Tensor [examples, steps * slots, concepts]: probabilities of concepts."""
-        shown = images[rows.ravel()].flatten(0, 1)
-        return self._net(floats(shown)).softmax(dim=1).reshape(len(rows), -1, self._concepts)
+        pictures = images[rows.ravel()].flatten(0, 1)
+        return self._net(floats(pictures)).softmax(dim=1).reshape(len(rows), -1, self._concepts)
 
 
 def _worlds(seen: Any, choices: Sequence[npt.NDArray[np.int64]]) -> Any:

@@ -132,10 +132,10 @@ def _columns(view: View, images: bool) -> dict[str, Any]:
         for name, program in (("facts", view.true_rule.asp), ("problog_facts", view.true_rule.problog)):
             columns[name] = pa.array([list(facts) for facts in program.contexts], pa.list_(pa.string()))
     if images:
-        known: dict[bytes, bytes] = {}  # sources have few images, which come again and again
+        png_of: dict[bytes, bytes] = {}  # sources have few images, which come again and again
         try:
             pictures = [
-                [None if image is None else _png(image, known) for image in slots] for slots in view.images
+                [None if image is None else _png(image, png_of) for image in slots] for slots in view.images
             ]
         except TrackError:
             pass
@@ -155,8 +155,8 @@ def _true_rule(folder: Path, train: View) -> dict[str, Any]:
 def _labelled(few: LabelledImages) -> dict[str, Any]:
     import pyarrow as pa
 
-    known: dict[bytes, bytes] = {}
-    pictures = [[_png(image, known) if image.any() else None for image in places] for places in few.images]
+    png_of: dict[bytes, bytes] = {}
+    pictures = [[_png(image, png_of) if image.any() else None for image in places] for places in few.images]
     columns: dict[str, Any] = {"example": [f"labelled-{i}" for i in range(len(few.targets))]}
     columns |= {f"symbol_{k}": few.targets[:, k] for k in range(few.targets.shape[1])}
     return columns | {"images": pa.array(pictures, pa.list_(pa.binary()))}
@@ -174,14 +174,14 @@ def _nested(values: npt.NDArray[np.float32]) -> Any:
     return pa.ListArray.from_arrays(pa.array(np.arange(0, n * slots + 1, slots, dtype=np.int32)), inner)
 
 
-def _png(image: npt.NDArray[np.uint8], known: dict[bytes, bytes]) -> bytes:
+def _png(image: npt.NDArray[np.uint8], png_of: dict[bytes, bytes]) -> bytes:
     """A PNG file of an image of a source; those that were made before are known by their pixels."""
     from nsl_bench.data.content import png
 
     pixels = image.tobytes()
-    if pixels not in known:
-        known[pixels] = png(image)
-    return known[pixels]
+    if pixels not in png_of:
+        png_of[pixels] = png(image)
+    return png_of[pixels]
 
 
 @dataclass(frozen=True)
@@ -219,8 +219,8 @@ def read_predictions(path: Path, n: int, label_names: Sequence[str]) -> Answers:
         raise InvalidOutput(f"{where} is too large for {n} predictions: {path.stat().st_size} bytes.")
     scores = [f"p_{name}" for name in label_names]
     if path.suffix in (".csv", ".json"):
-        found = read_table(path, scores)
-        schema, rows, read = found.schema, found.num_rows, found.select
+        content = read_table(path, scores)
+        schema, rows, read = content.schema, content.num_rows, content.select
     else:
         try:
             file = pyarrow.parquet.ParquetFile(path)
@@ -271,7 +271,7 @@ def _check_columns(where: str, schema: Any, given: Sequence[str], scores: Sequen
     ):
         if name in schema.names:
             kind = schema.field(name).type
-            if not any(fits(kind) for fits in kinds):
+            if not any(is_kind(kind) for is_kind in kinds):
                 raise InvalidOutput(f"The column '{name}' of {where} must have {word}; got the type {kind}.")
 
 
@@ -280,8 +280,8 @@ def _order(where: str, ids: Sequence[Any], n: int) -> npt.NDArray[np.int64]:
     expected = [f"test-{i}" for i in range(n)]
     counts = Counter(ids)
     missing = [name for name in expected if name not in counts]
-    known = set(expected)
-    extra = [name for name in counts if name not in known]
+    names_expected = set(expected)
+    extra = [name for name in counts if name not in names_expected]
     doubled = [name for name, count in counts.items() if count > 1]
     if missing or extra or doubled:
         named = [str(group[0])[:50] for group in (missing, extra, doubled) if group]

@@ -235,11 +235,11 @@ class Majority:
 
     def predict_proba(self, test: View) -> npt.NDArray[np.float64]:
         """float64 [n, n_labels]; where the test task has other labels, those of the train set share 1."""
-        known = np.array([self._frequencies.get(name, 0.0) for name in test.label_names])
+        frequencies = np.array([self._frequencies.get(name, 0.0) for name in test.label_names])
         if len(self._frequencies) != test.n_labels:
-            total = known.sum()
-            known = known / total if total else np.full(test.n_labels, 1 / test.n_labels)
-        return np.tile(known, (len(test), 1))
+            total = frequencies.sum()
+            frequencies = frequencies / total if total else np.full(test.n_labels, 1 / test.n_labels)
+        return np.tile(frequencies, (len(test), 1))
 
     def rules(self) -> Hypothesis:
         """One rule without a body; it counts as one atom."""

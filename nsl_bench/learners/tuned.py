@@ -79,10 +79,10 @@ class Tuned(HasOptions):
                 break
             spec = registry.learner_spec(self.learner)
             spec = replace(spec, kwargs={**spec.kwargs, **options})
-            made = registry.create("learner", spec, seed=self.seed)
+            candidate = registry.create("learner", spec, seed=self.seed)
             scores: dict[str, float] = {}
             try:
-                made, scores = _fitted(made, train, validation)
+                candidate, scores = _fitted(candidate, train, validation)
             except Exception as error:
                 print(f"tuned: trial {len(tried) + 1} with options {options} failed", file=sys.stderr)
                 traceback.print_exc()
@@ -91,7 +91,7 @@ class Tuned(HasOptions):
                 brier = scores["brier_score"]
                 loss = (-scores["accuracy"], brier) if self.metric == "accuracy" else (brier, 0.0)
                 if loss < best:
-                    best, chosen, self._made = loss, len(tried), made
+                    best, chosen, self._made = loss, len(tried), candidate
             seconds = time.monotonic() - started
             longest = max(longest, seconds)
             tried.append({"options": options, **scores, "seconds": seconds})
@@ -123,12 +123,12 @@ class Tuned(HasOptions):
         return getattr(self._made, name)
 
 
-def _fitted(made: Any, train: View, validation: View) -> tuple[Any, dict[str, float]]:
+def _fitted(one: Any, train: View, validation: View) -> tuple[Any, dict[str, float]]:
     """A learner that was fitted, and the scores of its answers to validation examples."""
-    more = {"validation": validation} if takes_validation(made) else {}
-    fitted = made.fit(train, **more)
-    made = made if fitted is None else fitted
-    answers, given = answers_of(made, validation.unlabelled())
+    more = {"validation": validation} if takes_validation(one) else {}
+    fitted = one.fit(train, **more)
+    one = one if fitted is None else fitted
+    answers, given = answers_of(one, validation.unlabelled())
     given = one_hot(answers, validation.n_labels) if given is None else given
     labels = validation.labels
-    return made, {"accuracy": float(np.mean(answers == labels)), "brier_score": brier_score(given, labels)}
+    return one, {"accuracy": float(np.mean(answers == labels)), "brier_score": brier_score(given, labels)}

@@ -192,9 +192,9 @@ class View:
         if track == "few_labels" and source is not None:
             self._predictions = None  # concepts are told in place of images, never beside them
         if track == "concept_labels" and source is not None:
-            known = labelled and split.part != "test"
+            is_labelled = labelled and split.part != "test"
             space = benchmark.concept_space
-            self._predictions = Predictions.certain(split.concepts, len(space)) if known else None
+            self._predictions = Predictions.certain(split.concepts, len(space)) if is_labelled else None
         hidden = replace(
             split, concepts=np.full_like(split.concepts, BLANK), labels=np.zeros_like(split.labels)
         )
@@ -293,8 +293,8 @@ class View:
             )
         few, source = self._few
         images = np.zeros((*few.images.shape, *source.shape), np.uint8)
-        shown = few.images != BLANK
-        images[shown] = source.render("network", few.images[shown].astype(np.int64), source.variants[0])
+        filled = few.images != BLANK
+        images[filled] = source.render("network", few.images[filled].astype(np.int64), source.variants[0])
         return LabelledImages(images, few.targets, few.values)
 
     @cached_property

@@ -119,7 +119,7 @@ class ImageClassifier(Network):
     def parameters(self) -> Mapping[str, npt.NDArray[Any]]:
         arrays = {
             name: tensor.cpu().numpy().astype(np.float16)
-            for name, tensor in _kept(self._module.state_dict()).items()
+            for name, tensor in _floating(self._module.state_dict()).items()
         }
         return {**arrays, "mean": self._mean, "deviation": self._deviation}
 
@@ -129,13 +129,13 @@ class ImageClassifier(Network):
         design = _sizes(self.sizes, header.get("architecture"))
         # On the device meta nothing is allocated; what runs there loads much of torch, so nothing does.
         with _fitting(design), torch.device("meta"):
-            state = _kept(design.build().state_dict())
+            state = _floating(design.build().state_dict())
         expected = {name: tuple(tensor.shape) for name, tensor in state.items()}
         expected |= {"mean": (design.channels,), "deviation": (design.channels,)}
         for name, shape in expected.items():
             if name not in parameters or parameters[name].shape != shape:
-                found = parameters[name].shape if name in parameters else "nothing"
-                raise ValueError(f"'{name}' must have shape {shape}; got {found}")
+                shape_given = parameters[name].shape if name in parameters else "nothing"
+                raise ValueError(f"'{name}' must have shape {shape}; got {shape_given}")
             if parameters[name].dtype.kind != "f":
                 raise ValueError(f"'{name}' must be floats; got {parameters[name].dtype}")
         if not (parameters["deviation"] > 0).all():
@@ -227,17 +227,17 @@ def _fitting(design: Design) -> Iterator[None]:
         ) from error
 
 
-def _sizes(kind: type[Any], found: Any) -> Any:
+def _sizes(kind: type[Any], sizes: Any) -> Any:
     """The sizes of a kind that a header gives."""
     hints = get_type_hints(kind)
-    if not isinstance(found, dict) or set(found) != set(hints):
+    if not isinstance(sizes, dict) or set(sizes) != set(hints):
         raise ValueError("its header contains no sizes")
     for name, hint in hints.items():
-        known = get_args(hint)
-        if found[name] not in known if known else type(found[name]) is not hint:
-            right = f"one of {', '.join(map(str, known))}" if known else f"of type {hint.__name__}"
-            raise ValueError(f"the size '{name}' in its header must be {right}; got {found[name]!r:.80}")
-    return kind(**found)
+        choices = get_args(hint)
+        if sizes[name] not in choices if choices else type(sizes[name]) is not hint:
+            right = f"one of {', '.join(map(str, choices))}" if choices else f"of type {hint.__name__}"
+            raise ValueError(f"the size '{name}' in its header must be {right}; got {sizes[name]!r:.80}")
+    return kind(**sizes)
 
 
 def softmax(logits: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
@@ -246,7 +246,7 @@ def softmax(logits: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return np.asarray(shifted / shifted.sum(axis=1, keepdims=True), np.float64)
 
 
-def _kept(state: Mapping[str, Any]) -> dict[str, Any]:
+def _floating(state: Mapping[str, Any]) -> dict[str, Any]:
     """The tensors that matter once training is over: not batch normalisation's counts of batches."""
     return {name: tensor for name, tensor in state.items() if tensor.is_floating_point()}
 

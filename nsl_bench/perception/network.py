@@ -237,13 +237,13 @@ class Network(HasOptions, ABC):
                 f"{path} has weights of the network {header.get('network')} version "
                 f"{header.get('version')}; {self.name} version {self.version} cannot use them."
             )
-        found = tuple(header.get("concepts", ()))
-        if concepts is not None and found != tuple(concepts):
+        concepts_given = tuple(header.get("concepts", ()))
+        if concepts is not None and concepts_given != tuple(concepts):
             raise UserError(
-                f"{path} has weights for {len(found)} other concepts ({_some(found)}); this task has "
-                f"{len(concepts)} ({_some(concepts)})."
+                f"{path} has weights for {len(concepts_given)} other concepts ({_some(concepts_given)}); "
+                f"this task has {len(concepts)} ({_some(concepts)})."
             )
-        self.concepts = found
+        self.concepts = concepts_given
         try:
             self.restore(arrays, header)
         except (ValueError, UserError) as error:
@@ -394,9 +394,9 @@ class MetaNetwork(Network):
             part.restore(own, described)
             part.concepts, part.device = tuple(described["concepts"]), self.device
             parts.append(part)
-        found, wanted = ([part.name for part in some] for some in (parts, self.members()))
-        if found != wanted:
-            raise ValueError(f"its members must be {' and '.join(wanted)}; got {' and '.join(found)}")
+        names, wanted = ([part.name for part in some] for some in (parts, self.members()))
+        if names != wanted:
+            raise ValueError(f"its members must be {' and '.join(wanted)}; got {' and '.join(names)}")
         self.parts = tuple(parts)
 
     def trained_parts(self) -> tuple[Network, ...]:

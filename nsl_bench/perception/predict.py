@@ -58,7 +58,7 @@ def predict(
     Returns:
         Concept probabilities, float32 [m, concepts], and digests of the images, uint8 [m, 16].
     """
-    wanted, places = np.unique(indices, return_inverse=True)
+    distinct, places = np.unique(indices, return_inverse=True)
     seen = _Table("predictions", "probabilities", np.dtype(np.float32), len(network.concepts))
     tables = {
         _path("predictions", source, part, shift, network.fingerprint()): seen,
@@ -69,7 +69,7 @@ def predict(
         return _probabilities(network, images), _hash(images)
 
     with kept_memory():
-        probabilities, digests = _rows(tables, wanted, look, (source, part, shift), workers)
+        probabilities, digests = _rows(tables, distinct, look, (source, part, shift), workers)
     places = places.reshape(np.shape(indices))
     return probabilities[places], digests[places]
 
@@ -93,10 +93,10 @@ def image_digests(
     result = np.zeros((*split.images.shape, DIGEST_BYTES), np.uint8)
     for rows, change in _renderings(split, shift):
         indices = split.images[rows].astype(np.int64)
-        wanted, places = np.unique(indices, return_inverse=True)
+        distinct, places = np.unique(indices, return_inverse=True)
         (digests,) = _rows(
             {_path("digests", source, split.pool, change): _digests()},
-            wanted,
+            distinct,
             lambda images: (_hash(images),),
             (source, split.pool, change),
             workers,
@@ -107,7 +107,7 @@ def image_digests(
 
 def _rows(
     tables: Mapping[Path, _Table],
-    wanted: npt.NDArray[np.int64],
+    images_asked: npt.NDArray[np.int64],
     look: Callable[[npt.NDArray[np.uint8]], tuple[npt.NDArray[Any], ...]],
     images: _Images,
     workers: int,
@@ -115,7 +115,7 @@ def _rows(
     """Rows of cached tables; those that one of them lacks are made for all.
 
     Args:
-        wanted: int64 [m], images, ascending.
+        images_asked: int64 [m], images, ascending.
         look: gives the rows of some images for each table.
     """
 
@@ -123,24 +123,24 @@ def _rows(
         return [table.read(path) for path, table in tables.items()]
 
     def missing() -> npt.NDArray[np.int64]:
-        return _missing(wanted, read())
+        return _missing(images_asked, read())
 
     for _ in range(_TRIES):
         for todo in _in_turns(next(iter(tables)), missing, workers):
-            made = [look(chunk) for chunk in _rendered(images, todo, workers)]
-            for (path, table), rows in zip(tables.items(), zip(*made, strict=True), strict=True):
+            rendered = [look(chunk) for chunk in _rendered(images, todo, workers)]
+            for (path, table), rows in zip(tables.items(), zip(*rendered, strict=True), strict=True):
                 table.merge(path, todo, np.concatenate(rows))
         result = read()
-        if not len(_missing(wanted, result)):
-            return [rows[np.searchsorted(known, wanted)] for known, rows in result]
+        if not len(_missing(images_asked, result)):
+            return [rows[np.searchsorted(table_rows, images_asked)] for table_rows, rows in result]
     raise UserError(f"Files in the cache folder {cache.folder()} are removed during the run; try again.")
 
 
 def _missing(
-    wanted: npt.NDArray[np.int64], found: Sequence[tuple[npt.NDArray[np.int64], npt.NDArray[Any]]]
+    images_asked: npt.NDArray[np.int64], tables: Sequence[tuple[npt.NDArray[np.int64], npt.NDArray[Any]]]
 ) -> npt.NDArray[np.int64]:
     """The images that one of the tables lacks."""
-    lacking = [np.setdiff1d(wanted, known) for known, _ in found]
+    lacking = [np.setdiff1d(images_asked, table_rows) for table_rows, _ in tables]
     return np.unique(np.concatenate(lacking))
 
 

@@ -168,8 +168,8 @@ def _from_file(asked: Spec, concepts: tuple[str, ...]) -> Network:
     if asked.args or len(asked.kwargs) > 1:
         raise UserError(f"'{asked}': weights cannot be combined with other options; leave those out.")
     header = header_of(path)
-    fits = header["network"] == asked.name
-    options = {key: str(v) for key, v in header["options"].items() if v is not None} if fits else {}
+    same_network = header["network"] == asked.name
+    options = {key: str(v) for key, v in header["options"].items() if v is not None} if same_network else {}
     try:
         network: Network = registry.create("network", Spec(asked.name, (), options))
     except UserError as error:
@@ -205,11 +205,11 @@ def train_network(
         limits = {"images_per_concept": images_per_concept, "epochs": epochs}
         given = {key: str(value) for key, value in limits.items() if value is not None}
         spec = Spec(asked.name, asked.args, {**asked.kwargs, **given})
-        made: Network = registry.create("network", spec, seed=seed)
+        created: Network = registry.create("network", spec, seed=seed)
     else:
-        made = network
-    _check(made, benchmark, source, device, progress=progress)
-    return _train(made, benchmark, source, device=device, progress=progress)
+        created = network
+    _check(created, benchmark, source, device, progress=progress)
+    return _train(created, benchmark, source, device=device, progress=progress)
 
 
 def _check(
@@ -236,37 +236,37 @@ def _check(
 
 
 def _train(
-    made: Network, benchmark: Benchmark, source: ImageSource, *, device: str, progress: bool
+    new: Network, benchmark: Benchmark, source: ImageSource, *, device: str, progress: bool
 ) -> Network:
-    rows, held_out = network_rows(made, source)
+    rows, held_out = network_rows(new, source)
     labels = source.labels("network")[rows]
     train_images = _renderer(source, rows)
     concepts = benchmark.concept_space.concepts
-    if isinstance(made, MetaNetwork):
+    if isinstance(new, MetaNetwork):
         members = [
-            _obtain(member, benchmark, source, device=device, progress=progress) for member in made.members()
+            _obtain(member, benchmark, source, device=device, progress=progress) for member in new.members()
         ]
-        made.device = device
-        made.combine(members, train_images, labels, concepts)
+        new.device = device
+        new.combine(members, train_images, labels, concepts)
     else:
         extra: dict[str, Any] = {}
-        if made.needs_segmentation:
+        if new.needs_segmentation:
             extra["segmentation"] = Segmentation(
                 source.segments, lambda some: source.segmentation("network", rows[some])
             )
-        basis = made.basis(source.shape)
+        basis = new.basis(source.shape)
         if basis is not None:
-            made.start = _obtain(basis, benchmark, source, device=device, progress=progress)
+            new.start = _obtain(basis, benchmark, source, device=device, progress=progress)
         if len(held_out):
-            made.validation = Validation(_renderer(source, held_out), source.labels("network")[held_out])
-        made.checkpoint = cache.folder("training") / f"{made.name}-{identity(made, source).key}.safetensors"
-        made.fit(train_images, labels, concepts, device=device, progress=progress, **extra)
-    made.details["source"] = {
+            new.validation = Validation(_renderer(source, held_out), source.labels("network")[held_out])
+        new.checkpoint = cache.folder("training") / f"{new.name}-{identity(new, source).key}.safetensors"
+        new.fit(train_images, labels, concepts, device=device, progress=progress, **extra)
+    new.details["source"] = {
         "name": source.name,
         "version": source.version,
         "fingerprint": source.fingerprint(),
     }
-    return made
+    return new
 
 
 def _renderer(source: ImageSource, rows: npt.NDArray[np.int64]) -> Renderer:
@@ -290,8 +290,8 @@ def accuracy(
     """
     labels, rows, right = source.labels(part), sample(source, part, limit), 0
     for some in chunks(rows, _AT_A_TIME):
-        found = network.predict_proba(render(source, shift, part, some)).argmax(axis=1)
-        right += int((found == labels[some]).sum())
+        predicted = network.predict_proba(render(source, shift, part, some)).argmax(axis=1)
+        right += int((predicted == labels[some]).sum())
         seen(len(some))
     return right / len(rows)
 

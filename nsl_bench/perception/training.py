@@ -137,9 +137,9 @@ def epochs(
 
     steps = -(-len(images) // settings.batch)
     total = settings.epochs * steps
-    seen = cache.key(settings.describe(), images.shape, zlib.crc32(np.ascontiguousarray(images).data))
-    kept = Checkpoint(checkpoint, seen)
-    first = kept.read(parts, order)
+    identity = cache.key(settings.describe(), images.shape, zlib.crc32(np.ascontiguousarray(images).data))
+    saved = Checkpoint(checkpoint, identity)
+    first = saved.read(parts, order)
     quiet = None if settings.progress else True
     bar = tqdm(total=total, initial=first * steps, desc="training", unit="batch", disable=quiet, leave=False)
     with bar, kept_memory(), on_threads(settings.threads):
@@ -149,8 +149,8 @@ def epochs(
                 step(rows, (epoch * steps + k) / total)
                 bar.update()
             if epoch + 1 < settings.epochs:
-                kept.write(epoch + 1, parts, order)
-    kept.remove()
+                saved.write(epoch + 1, parts, order)
+    saved.remove()
 
 
 def train(

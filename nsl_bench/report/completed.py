@@ -79,8 +79,8 @@ def expanded(frame: pd.DataFrame, metrics: Sequence[str]) -> tuple[str, ...]:
             continue
         columns = ("benchmark", "test_task") if len(frame) else ()
         tasks = [task for column in columns for task in frame[column].unique() if task]
-        made = [task for task in map(_task, tasks) if task is not None]
-        names += [f"{name}_{label}" for task in made for label in task.labels.names]
+        families = [task for task in map(_task, tasks) if task is not None]
+        names += [f"{name}_{label}" for task in families for label in task.labels.names]
     return tuple(dict.fromkeys(names))
 
 

@@ -54,14 +54,14 @@ def plain(text: str, format: Format) -> str:
 def escaped(table: pd.DataFrame, format: Format) -> pd.DataFrame:
     """A table with all of its texts, and the names of its columns, as `plain` text; not its index."""
 
-    def shown(value: Any) -> Any:
+    def plain_value(value: Any) -> Any:
         return plain(value, format) if isinstance(value, str) else value
 
     result = table.copy()
     for place in range(table.shape[1]):
         if table.dtypes.iloc[place].kind != "f":
-            result.isetitem(place, [shown(value) for value in table.iloc[:, place]])
-    return result.rename(columns=shown)
+            result.isetitem(place, [plain_value(value) for value in table.iloc[:, place]])
+    return result.rename(columns=plain_value)
 
 
 def csv_text(table: pd.DataFrame) -> str:

@@ -63,8 +63,8 @@ def shifts_sheet(benchmark: Benchmark, source: ImageSource, images: int = 5) -> 
     severities, and another shift with its examples, on the first of them.
     """
     labels = source.labels("network")
-    wanted = np.unique(np.linspace(0, len(source.concept_space) - 1, images).astype(np.int64))
-    rows = np.array([np.flatnonzero(labels == k)[0] for k in wanted if (labels == k).any()], np.int64)
+    concepts = np.unique(np.linspace(0, len(source.concept_space) - 1, images).astype(np.int64))
+    rows = np.array([np.flatnonzero(labels == k)[0] for k in concepts if (labels == k).any()], np.int64)
     blocks = []
     for name in (STANDARD, *named_shifts(benchmark, source)):
         shift = resolve(name, benchmark, source)

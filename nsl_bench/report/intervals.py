@@ -118,8 +118,8 @@ def paired(sides: Sequence[tuple[pd.DataFrame, Runs]], metric: str, level: float
             raise UserError(f"The runs of {frame['learner'].iloc[0]} have no {METRICS[metric].title}.")
         table = with_standard(frame)[[*by, *_PAIR, "key", metric]].dropna(subset=[metric])
         records = runs.latest()
-        seen = [records[key].environment.get("network_fingerprint", "") for key in table["key"]]
-        tables.append(table.assign(through=seen))
+        fingerprints = [records[key].environment.get("network_fingerprint", "") for key in table["key"]]
+        tables.append(table.assign(through=fingerprints))
     both = tables[0].merge(tables[1], on=[*by, *_PAIR], suffixes=("_first", "_second"))
     if both.empty:
         raise UserError("No runs can be paired: the two learners never ran on the same data.")

@@ -28,7 +28,7 @@ def in_order(tasks: Iterable[str]) -> list[str]:
     family go by size: number of slots, then the values of their options, defaults included.
     """
     tasks = set(tasks)
-    families = {task: found[1] for task in tasks if (found := _task(task))}
+    families = {task: task_and_family[1] for task in tasks if (task_and_family := _task(task))}
     unlisted = {family.name for task, family in families.items() if task not in family.members}
     return sorted(tasks, key=lambda task: _place(task, unlisted))
 
@@ -59,9 +59,9 @@ def _task(name: str) -> tuple[Benchmark, Family] | None:
 
 def _place(name: str, unlisted: set[str]) -> tuple[object, ...]:
     """Key of a task; families that are `unlisted` do not name all tasks that are sorted."""
-    if (found := _task(name)) is None:
+    if (task_and_family := _task(name)) is None:
         return (bool(name), "", 0, (), natural(name))
-    task, family = found
+    task, family = task_and_family
     if family.name in unlisted:
         return (True, family.name, len(task.slots), _options(name), natural(name))
     return (True, family.name, family.members.index(name), (), natural(name))

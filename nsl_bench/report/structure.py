@@ -70,7 +70,7 @@ def render_structure(
         *setting, shift, percent, metric = place if isinstance(place, tuple) else ()
         values = {**dict(zip(_GROUP, setting, strict=True)), "test_task": ""}
         columns = in_order(part["tested"])
-        means = part.assign(cell=[_shown(*row) for row in part[["mean", "std_err", "metric"]].to_numpy()])
+        means = part.assign(cell=[_cell(*row) for row in part[["mean", "std_err", "metric"]].to_numpy()])
         wide = means.pivot_table("cell", _LINE, "tested", aggfunc="first", sort=False)[columns].fillna("")
         cells = without_constant(wide.reset_index())
         words = [heading_of([values[name] for name in SETTING]), f"{METRICS[str(metric)].title} by test task"]
@@ -80,7 +80,7 @@ def render_structure(
     return "\n".join(pieces)
 
 
-def _shown(mean: float, error: float, metric: str) -> str:
+def _cell(mean: float, error: float, metric: str) -> str:
     return NOT_APPLICABLE if pd.isna(mean) else cell(mean, error, metric)
 
 

@@ -83,10 +83,10 @@ def legend(figure: Figure, entries: Mapping[str, Any], size: float = 9.0) -> Non
     columns = max(1, min(len(texts), _room(figure, size) // (widest + _HANDLE)))
     lines = sum(label.count("\n") + 1 for label in texts) / columns
     figure.set_figheight(figure.get_figheight() + max(0.0, lines - 2) * 1.55 * size / 72)
-    made = figure.legend(
+    legend_drawn = figure.legend(
         list(entries.values()), texts, loc="outside lower center", ncols=columns, fontsize=size, markerscale=1
     )
-    for line in made.get_lines():
+    for line in legend_drawn.get_lines():
         line.set(linewidth=1.4, markersize=5.0)
 
 
@@ -168,18 +168,18 @@ def learner_slots(learners: Iterable[str]) -> dict[str, int]:
     slots = {name: _KNOWN[name] for name in set(names.values()) if name in _KNOWN}
     for name in sorted(set(names.values()) - slots.keys()):
         first = hashlib.sha256(name.encode()).digest()[0] % len(COLOURS)
-        taken, cycle = set(slots.values()), 0
-        while (slot := _free(taken, first, cycle)) is None:
+        used, cycle = set(slots.values()), 0
+        while (slot := _free(used, first, cycle)) is None:
             cycle += 1
         slots[name] = slot
     return {spec: slots[name] for spec, name in names.items()}
 
 
-def _free(taken: set[int], first: int, cycle: int) -> int | None:
+def _free(used: set[int], first: int, cycle: int) -> int | None:
     """The first slot of a cycle that nobody has, from a colour on."""
     count = len(COLOURS)
     slots = [cycle * count + (first + k) % count for k in range(count)]
-    return next((slot for slot in slots if slot not in taken), None)
+    return next((slot for slot in slots if slot not in used), None)
 
 
 def line_slots(lines: Iterable[tuple[str, ...]]) -> dict[tuple[str, ...], int]:

@@ -73,7 +73,7 @@ def check(spec: str, limits: Limits, benchmarks: Sequence[str] = ()) -> Iterator
     bench = Bench(limits=limits)
     tasks: dict[str, Callable[[Track], _Views]] = {one.name: partial(mock_views, one) for one in MOCKS}
     tasks |= {name: cache(partial(_real_views, name, spec, bench)) for name in benchmarks}
-    said: set[str] = set()  # what is wrong with a learner itself is said once, not for every task
+    sentences: set[str] = set()  # what is wrong with a learner itself is said once, not for every task
     for name, views in tasks.items():
         printed: list[str] = []
         late = False
@@ -81,7 +81,7 @@ def check(spec: str, limits: Limits, benchmarks: Sequence[str] = ()) -> Iterator
             first = _try(spec, limits, views, printed)
             second = _try(spec, limits, views, printed)
         except Failure as failure:
-            result = [Finding(failure.status != "not_applicable", name, _told(failure))]
+            result = [Finding(failure.status != "not_applicable", name, _report(failure))]
             late = failure.status == "timeout"
             lines = failure.output
         except NotApplicable as error:
@@ -94,9 +94,9 @@ def check(spec: str, limits: Limits, benchmarks: Sequence[str] = ()) -> Iterator
             result = list(_compared(first, second, name))
             lines = ""
         if printed and printed[0].strip() and printed[0].strip() != lines.strip():
-            yield Finding(False, name, _shown(printed[0]))
-        yield from (one for one in result if not one.wrong or one.sentence not in said)
-        said |= {one.sentence for one in result}
+            yield Finding(False, name, _abridged(printed[0]))
+        yield from (one for one in result if not one.wrong or one.sentence not in sentences)
+        sentences |= {one.sentence for one in result}
         if late:
             if name != list(tasks)[-1]:
                 yield Finding(False, name, "The learner was not tried on the remaining tasks.")
@@ -112,12 +112,12 @@ def _real_views(name: str, spec: str, bench: Bench, track: Track) -> _Views:
     return material.view(material.train), validation, material.tests()
 
 
-def _told(failure: Failure) -> str:
+def _report(failure: Failure) -> str:
     lines = failure.output.splitlines()
     return "\n    ".join([f"{failure.status.replace('_', ' ')}: {failure}", *lines])
 
 
-def _shown(printed: str) -> str:
+def _abridged(printed: str) -> str:
     """What a learner printed, the middle of it left out where it is long."""
     lines = printed.strip("\n").splitlines()
     if len(lines) > 2 * _LINES:

@@ -35,8 +35,8 @@ def concept_metrics(given: Probabilities, split: Split) -> dict[str, float]:
     Args:
         given: its concept probabilities, [n, slots, concepts].
     """
-    shown = split.concepts != BLANK
-    error = measure.calibration_error(given[shown], split.concepts[shown].astype(np.int64))
+    filled = split.concepts != BLANK
+    error = measure.calibration_error(given[filled], split.concepts[filled].astype(np.int64))
     scores = concept_scores(seen_concepts(given, split), split.concepts)
     return {**scores, "learner_concept_calibration_error": error}
 
@@ -45,11 +45,11 @@ def concept_scores(
     predicted: npt.NDArray[np.integer[Any]], concepts: npt.NDArray[np.integer[Any]]
 ) -> dict[str, float]:
     """Accuracy and collapse of predicted concepts [n, slots], of images whose concepts are these."""
-    shown = concepts != BLANK
-    said, truth = (which[shown].astype(np.int64) for which in (predicted, concepts))
+    filled = concepts != BLANK
+    labels, truth = (which[filled].astype(np.int64) for which in (predicted, concepts))
     return {
-        "learner_concept_accuracy": measure.accuracy(said, truth),
-        "concept_collapse": concept_collapse(said, truth),
+        "learner_concept_accuracy": measure.accuracy(labels, truth),
+        "concept_collapse": concept_collapse(labels, truth),
     }
 
 

@@ -154,10 +154,10 @@ def perceived(split: Split, predictions: Predictions) -> dict[str, Any]:
     Returns:
         ``concepts``: count of each concept; ``confidence``: counts in ten equal-width bins of 0..1.
     """
-    shown = split.concepts != BLANK
-    seen = np.bincount(predictions.concepts[shown], minlength=len(split.concept_space))
-    bins = np.minimum((predictions.confidence[shown] * _BINS).astype(int), _BINS - 1)
+    filled = split.concepts != BLANK
+    counts = np.bincount(predictions.concepts[filled], minlength=len(split.concept_space))
+    bins = np.minimum((predictions.confidence[filled] * _BINS).astype(int), _BINS - 1)
     return {
-        "concepts": dict(zip(split.concept_space.concepts, seen.tolist(), strict=True)),
+        "concepts": dict(zip(split.concept_space.concepts, counts.tolist(), strict=True)),
         "confidence": np.bincount(bins, minlength=_BINS).tolist(),
     }

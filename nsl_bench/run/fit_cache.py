@@ -53,19 +53,19 @@ class FitCache:
         self._close()
 
     def _close(self) -> None:
-        kept, self._kept = self._kept, None
-        if kept is not None:
-            kept.stack.close()
+        shared, self._kept = self._kept, None
+        if shared is not None:
+            shared.stack.close()
 
     def take(self, job: Job, stack: ExitStack) -> Shared | None:
         """The learner that learned what a job's is to learn; from now on `stack` closes it."""
-        kept = self._kept
-        if kept is None or kept.fit_key != job.fit_key():
+        shared = self._kept
+        if shared is None or shared.fit_key != job.fit_key():
             self._close()
             return None
         self._kept = None
-        stack.enter_context(kept.stack)
-        return kept
+        stack.enter_context(shared.stack)
+        return shared
 
     def keep(
         self, job: Job, learner: Any, measured: Measured, stack: ExitStack, shared: Shared | None

@@ -25,22 +25,22 @@ _NATURALS = Annotated[tuple[_NATURAL, ...], Is("a list of whole numbers of 0 or 
 _REPEATS = Annotated[tuple[_REPEAT, ...], Is("a list of whole numbers of 1 or more", shortest=1)]
 
 
-def _said(meaning: str, *flags: str) -> Mapping[str, Any]:
+def _about(meaning: str, *flags: str) -> Mapping[str, Any]:
     """What a field means, and its names on the command line; the first one also names the argument."""
     return {"meaning": meaning, "flags": flags}
 
 
 def _option(default: Any, meaning: str, *flags: str) -> Any:
     """A field with a default."""
-    return field(default=default, metadata=_said(meaning, *flags))
+    return field(default=default, metadata=_about(meaning, *flags))
 
 
 @dataclass(frozen=True)
 class Grid(Declared):
     """A grid of runs: every combination of its lists."""
 
-    benchmark: str = field(metadata=_said("Task."))
-    learners: _TEXTS = field(metadata=_said("Learner: name, module:Class or file.py:Class.", "--learner"))
+    benchmark: str = field(metadata=_about("Task."))
+    learners: _TEXTS = field(metadata=_about("Learner: name, module:Class or file.py:Class.", "--learner"))
     shifts: _TEXTS = _option(("standard",), "Shift, as a short name or spec.", "--shift")
     percents: _SHARES = _option(
         (0,), "Shares of shifted examples (%) in both train and test set.", "--shares", "--percents"

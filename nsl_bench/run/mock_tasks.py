@@ -169,20 +169,20 @@ def mock_views(benchmark: Benchmark, track: Track, seed: int = 0) -> tuple[View,
     """A train view, a validation view, and a test view for each evaluation, of a mock task."""
     source = PatchSource(side=8, concept_space=benchmark.concept_space)
     images = None if track == "symbolic" else source
-    shown: dict[Part, View] = {}
+    views: dict[Part, View] = {}
     for number, part in enumerate(_PARTS):
         split, seen = _mock_split(benchmark, part, np.random.default_rng([seed, number]))
         truth = Predictions.certain(split.concepts, 3)
         if part == "test":
             break
         handed = truth if track == "symbolic" else seen
-        shown[part] = View(split, benchmark, track, predictions=handed, source=images)
+        views[part] = View(split, benchmark, track, predictions=handed, source=images)
     tests: dict[str, View] = {}
     if track != "symbolic":
         tests["framework"] = View(split, benchmark, track, predictions=seen, source=images, labelled=False)
     if track in ("symbolic", "pretrained", "concept_labels"):
         tests["hypothesis"] = View(split, benchmark, track, predictions=truth, labelled=False)
-    return shown["train"], shown["validation"], tests
+    return views["train"], views["validation"], tests
 
 
 def _mock_split(benchmark: Benchmark, part: Part, rng: np.random.Generator) -> tuple[Split, Predictions]:

@@ -168,12 +168,12 @@ def _check_words(path: str, columns: Sequence[tuple[str, Any]]) -> None:
         if other := [word for word in words if not word.isprintable() or len(word) > _LONGEST_LABEL]:
             raise UserError(f"The predictions {path}: {quoted(other[0])} is not a label.")
         return
-    known = {"predicted": [*labels, "undecided", "ambiguous"], "label": labels}
+    words_of = {"predicted": [*labels, "undecided", "ambiguous"], "label": labels}
     for name, column in columns:
-        other = [word for word in column["words"] if word not in known[name]] if name in known else []
+        other = [word for word in column["words"] if word not in words_of[name]] if name in words_of else []
         if other:
             raise UserError(
-                f"The predictions {path}: {name} must be one of {', '.join(known[name])}; "
+                f"The predictions {path}: {name} must be one of {', '.join(words_of[name])}; "
                 f"got {quoted(other[0])}."
             )
 

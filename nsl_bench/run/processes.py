@@ -113,10 +113,10 @@ class Groups:
     def _half(self) -> deque[Job]:
         """The later half of what the worker with most jobs has yet to do."""
         largest = max(self._own.values(), key=len)
-        taken = deque[Job]()
+        first_half = deque[Job]()
         for _ in range((len(largest) + 1) // 2):
-            taken.appendleft(largest.pop())
-        return taken
+            first_half.appendleft(largest.pop())
+        return first_half
 
 
 _local = threading.local()
@@ -138,17 +138,17 @@ def run_in_worker(job: Job, options: Options, *, keep_fits: bool = True) -> Outc
     return bench.run(job)
 
 
-def run_on_dask(job: Job, options: Options, wanted: tuple[str, str]) -> Outcome:
+def run_on_dask(job: Job, options: Options, own: tuple[str, str]) -> Outcome:
     """Do a job in a worker of a Dask cluster.
 
     Args:
-        wanted: `identity` of the process that started the sweep.
+        own: `identity` of the process that started the sweep.
     """
     import psutil
     from distributed import get_worker
 
     worker = get_worker()
-    check_workers({worker.address: identity()}, wanted)
+    check_workers({worker.address: identity()}, own)
     limit = worker.memory_manager.memory_limit
     if limit and psutil.Process().memory_info().rss > _MOST_MEMORY * limit:
         _local.bench = _local.options = None  # else Dask would pause the worker, and never go on
@@ -172,15 +172,15 @@ def identity() -> tuple[str, str]:
     return identity_on_worker()()
 
 
-def check_workers(found: Mapping[str, Any], wanted: tuple[str, str] | None = None) -> None:
+def check_workers(identities: Mapping[str, Any], own: tuple[str, str] | None = None) -> None:
     """Check the versions of nsl-bench on workers.
 
     Args:
-        found: what `identity` gave, or the exception that it raised, by the worker's address.
-        wanted: what it must be; by default that of this process.
+        identities: what `identity` gave, or the exception that it raised, by the worker's address.
+        own: what it must be; by default that of this process.
     """
-    version, protocol = wanted or identity()
-    for address, one in found.items():
+    version, protocol = own or identity()
+    for address, one in identities.items():
         if isinstance(one, Exception):
             raise UserError(f"The Dask worker {address} cannot import nsl-bench {version}: {one}.")
         if tuple(one) != (version, protocol):

@@ -203,13 +203,13 @@ def measure_learner(
     return result
 
 
-def _fitted(learner: Any, material: Material, found: Measured, costs: Costs) -> Any:
+def _fitted(learner: Any, material: Material, measured: Measured, costs: Costs) -> Any:
     """The learner that learned, which may be another object."""
     train = material.view(material.train)
     more: dict[str, View] = {}
     if material.validation is not None and takes_validation(learner):
         validation = material.validation()
-        found.validation_hash = validation.content_hash
+        measured.validation_hash = validation.content_hash
         more = {"validation": material.view(validation)}
     with blaming("fit"), costs.of("learning", train, *more.values()):
         fitted = learner.fit(train, **more)
@@ -249,9 +249,9 @@ def _asked_more(
     for k in interventions:
         rng = generator("interventions", material.tested.name, material.tested.version)
         seen = replace(test, predictions=intervened(test.split, test.predictions, k, rng))
-        shown = material.view(seen, labelled=False)
-        with contextlib.suppress(Unanswered), blaming("predict"), costs.of("prediction", shown):
-            labels, _ = answers_of(learner, shown)
+        view = material.view(seen, labelled=False)
+        with contextlib.suppress(Unanswered), blaming("predict"), costs.of("prediction", view):
+            labels, _ = answers_of(learner, view)
             result[f"accuracy_given_{k}"] = measure.accuracy(labels, test.split.labels.astype(np.int64))
     return result, seen_here
 
@@ -287,7 +287,7 @@ def _counting(
 
 
 def _count(
-    found: Measured,
+    measured: Measured,
     material: Material,
     hypothesis: Hypothesis | None,
     answers: dict[str, Answered],
@@ -321,19 +321,19 @@ def _count(
             shifted=test.split.shifted,
             network_uncertainty=_network_uncertainty(test),
             rules=hypothesis,
-            record=found.numbers,
+            record=measured.numbers,
             steps=test.split.steps if benchmark.sequential else None,
             images=(test.split.concepts != BLANK).sum(axis=1),
         )
-        found.numbers.update(compute(METRICS, answered))
-    found.numbers.update(analysis.numbers)
-    found.predictions = pd.concat(frames, ignore_index=True)
-    found.inference = analysis.inference
+        measured.numbers.update(compute(METRICS, answered))
+    measured.numbers.update(analysis.numbers)
+    measured.predictions = pd.concat(frames, ignore_index=True)
+    measured.inference = analysis.inference
     for part, data in (("train", material.train), ("test", test)):
         if material.resolved.job.track == "pretrained" and data.predictions is not None:
             right = (data.predictions.concepts == data.split.concepts)[data.split.concepts != BLANK]
-            found.numbers[f"concept_accuracy_{part}"] = float(right.mean())
-            found.perception[part] = perceived(data.split, data.predictions)
+            measured.numbers[f"concept_accuracy_{part}"] = float(right.mean())
+            measured.perception[part] = perceived(data.split, data.predictions)
 
 
 def _network_uncertainty(data: Data) -> npt.NDArray[np.float64] | None:

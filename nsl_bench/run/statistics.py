@@ -178,9 +178,9 @@ def _variances(
                 raise ValueError(
                     f"images of shape {images.shape} and examples of shape {each.shape} do not match"
                 )
-            shown = images[there]
-            error = image_std_err(each[there], shown)
-            result[IMAGES] = error**2, max(1.0, len(np.unique(shown[shown >= 0])) - 1.0)
+            image_of = images[there]
+            error = image_std_err(each[there], image_of)
+            result[IMAGES] = error**2, max(1.0, len(np.unique(image_of[image_of >= 0])) - 1.0)
     return result
 
 
@@ -285,14 +285,14 @@ def image_std_err(scores: npt.ArrayLike, images: npt.ArrayLike) -> float:
     Returns:
         At least the usual standard error, which treats examples as independent; 0 for fewer than two.
     """
-    values, shown = np.asarray(scores, np.float64), np.asarray(images)
+    values, image_of = np.asarray(scores, np.float64), np.asarray(images)
     n = len(values)
     if n < 2:
         return 0.0
     deviations = values - values.mean()
     usual = float((deviations**2).sum()) / (n - 1) / n
-    example, slot = np.nonzero(shown >= 0)
-    _, image = np.unique(shown[example, slot], return_inverse=True)
+    example, slot = np.nonzero(image_of >= 0)
+    _, image = np.unique(image_of[example, slot], return_inverse=True)
     pairs = np.unique(np.stack([example, image.reshape(-1)]), axis=1)
     m = int(pairs[1].max()) + 1 if pairs.size else 0
     if m < 2:
@@ -412,12 +412,12 @@ def p_values(differences: Floats, std_errs: Floats, df: Floats) -> Floats:
     """Two-sided p values of differences with their standard errors, by Student's t; 1 where none is known."""
     from scipy.special import ndtr, stdtr
 
-    known = std_errs > NOTHING
+    has_error = std_errs > NOTHING
     with np.errstate(divide="ignore", invalid="ignore"):
-        t = -np.abs(differences) / np.where(known, std_errs, 1.0)
+        t = -np.abs(differences) / np.where(has_error, std_errs, 1.0)
         finite = np.where(np.isinf(df), 1.0, df)
-        found = 2 * np.where(np.isinf(df), ndtr(t), stdtr(finite, t))
-    return np.where(known, found, 1.0)
+        two_sided = 2 * np.where(np.isinf(df), ndtr(t), stdtr(finite, t))
+    return np.where(has_error, two_sided, 1.0)
 
 
 def holm(plain: Floats) -> Floats:

@@ -73,7 +73,7 @@ class Store:
         self.folder = folder
         self._marker = folder / "store.json"
         self._broken: dict[str, str] = {}
-        self._told: set[str] = set()
+        self._warned: set[str] = set()
         if self._marker.is_file():
             _check_schema(self._marker)
         elif must_exist or _holds_files(folder):
@@ -152,12 +152,12 @@ class Store:
 
     def _tell(self) -> None:
         """Say what is left out, once for each place."""
-        new = {place: why for place, why in self._broken.items() if place not in self._told}
+        new = {place: why for place, why in self._broken.items() if place not in self._warned}
         for place, why in list(new.items())[:_SHOWN]:
             print(f"{self.folder}: {place} is left out: {why}.", file=sys.stderr)
         if len(new) > _SHOWN:
             print(f"{self.folder}: {len(new) - _SHOWN} more are left out.", file=sys.stderr)
-        self._told.update(new)
+        self._warned.update(new)
 
     def latest(self) -> dict[str, Record]:
         """The last record of each key, in the order of writing."""
@@ -254,12 +254,12 @@ class Store:
         own = {*names, "shift", "percent", "key", "status", "timed_out"}
         rows: dict[tuple[Any, ...], dict[str, Any]] = {}
         for record in self if records is None else records:
-            known = {name: getattr(record.job, name) for name in names}
-            place = known["splits_fingerprint"] or known["splits"], source_identity(record.job.source)
-            at = *(known[name] for name in identity), *place
+            job = {name: getattr(record.job, name) for name in names}
+            place = job["splits_fingerprint"] or job["splits"], source_identity(record.job.source)
+            at = *(job[name] for name in identity), *place
             rows.pop(at, None)  # the order is that of writing
             rows[at] = {
-                **known,
+                **job,
                 "shift": record.job.shift,
                 "percent": record.job.percent,
                 "key": record.key,

@@ -118,12 +118,12 @@ class Tally:
     elsewhere: int = 0
 
     def __str__(self) -> str:
-        said = f"{self.done} runs done, {self.failed} failed, {self.before} already done"
+        counts = f"{self.done} runs done, {self.failed} failed, {self.before} already done"
         if self.elsewhere:
-            said += f", {self.elsewhere} done by another sweep"
+            counts += f", {self.elsewhere} done by another sweep"
         if self.failed_before:
-            said += f", {self.failed_before} had failed before (--rerun failed repeats them)"
-        return said
+            counts += f", {self.failed_before} had failed before (--rerun failed repeats them)"
+        return counts
 
     def __add__(self, other: Tally) -> Tally:
         """Of two sweeps together."""
@@ -142,8 +142,8 @@ def _is_repeated(status: str, rerun: Rerun) -> bool:
 
 def to_do(jobs: Sequence[Job], statuses: Mapping[str, str], rerun: Rerun) -> list[Job]:
     """The jobs to do, given those that have a record."""
-    known = ((job, statuses.get(job.key())) for job in jobs)
-    return [job for job, status in known if status is None or _is_repeated(status, rerun)]
+    with_status = ((job, statuses.get(job.key())) for job in jobs)
+    return [job for job, status in with_status if status is None or _is_repeated(status, rerun)]
 
 
 def sweep(

@@ -147,10 +147,10 @@ def interpreter(entrant: Entrant) -> tuple[str, str]:
             short, full = done.stdout.split()
             if short == version:
                 return program, full
-    wanted = " or ".join(entrant.python)
+    versions = " or ".join(entrant.python)
     raise Failure(
         "failed",
-        f"The environment of {entrant.name} needs Python {wanted}; this is Python {own}, and none of "
+        f"The environment of {entrant.name} needs Python {versions}; this is Python {own}, and none of "
         f"{', '.join(f'python{version}' for version in entrant.python)} on the PATH works.",
     )
 

@@ -107,19 +107,19 @@ class IsolatedLearner:
             self._process = Process(limits, code=sandbox.code_places(spec), seed=self._seed)
         self.isolation = dict(self._process.force)
         try:
-            made = self._process.call("make", least=_LEAST_SECONDS, learner=spec, seed=self._seed, **more)
-            self.stands_for = str(made["name"])[:_LONGEST_NAME]
-            self.track = str(made["track"])[:_LONGEST_NAME]
-            self.version = str(made["version"])[:_LONGEST_NAME]
+            reply = self._process.call("make", least=_LEAST_SECONDS, learner=spec, seed=self._seed, **more)
+            self.stands_for = str(reply["name"])[:_LONGEST_NAME]
+            self.track = str(reply["track"])[:_LONGEST_NAME]
+            self.version = str(reply["version"])[:_LONGEST_NAME]
             if own is not None:
                 self.track, self.version = own.track, own.version
             else:
-                self._modules = [str(name) for name in made["loaded"] if name in PRELOADED]
+                self._modules = [str(name) for name in reply["loaded"] if name in PRELOADED]
                 if not self.comes_with_us:
-                    libraries = list(made["libraries"].items())[:_MOST_LIBRARIES]
+                    libraries = list(reply["libraries"].items())[:_MOST_LIBRARIES]
                     self.libraries = {str(name)[:100]: str(version)[:100] for name, version in libraries}
-            self.takes_validation = bool(made["validation"])
-            self.fixed_size = tuple(str(name) for name in made["fixed_size"])
+            self.takes_validation = bool(reply["validation"])
+            self.fixed_size = tuple(str(name) for name in reply["fixed_size"])
         except (KeyError, TypeError, AttributeError) as error:
             self.close()
             raise Failure(
@@ -330,5 +330,5 @@ def about(spec: str, limits: Limits) -> About:
 
 def _hypothesis(sent: dict[str, Any]) -> Hypothesis:
     hypothesis: Hypothesis = restored(Hypothesis, sent)
-    known = hypothesis.status in ("optimal", "feasible")
-    return hypothesis if known else replace(hypothesis, status=None)
+    is_answer = hypothesis.status in ("optimal", "feasible")
+    return hypothesis if is_answer else replace(hypothesis, status=None)

@@ -45,8 +45,8 @@ class Gate:
         self._listener = listener
         indexes = [value for name, value in settings.items() if name.startswith(_INDEXES)]
         words = [word for value in indexes for word in value.split()]
-        found = [urlsplit(word) for word in words if "://" in word]
-        self._named = {(url.hostname, _port(url)) for url in found if url.hostname}
+        addresses = [urlsplit(word) for word in words if "://" in word]
+        self._named = {(url.hostname, _port(url)) for url in addresses if url.hostname}
         self._named |= {(host, _PORTS["https"]) for host in _USUAL}
         self._free = threading.BoundedSemaphore(_MOST_CONNECTIONS)
         threading.Thread(target=self._serve, daemon=True).start()
@@ -127,8 +127,8 @@ class Gate:
 
     def _address(self, host: str, port: int) -> tuple[str, int] | None:
         """The address of a host, looked up once, so that another answer later counts for nothing."""
-        found = _addresses(host, port)
-        allowed = found if (host, port) in self._named else [one for one in found if _is_public(one)]
+        addresses = _addresses(host, port)
+        allowed = addresses if (host, port) in self._named else [one for one in addresses if _is_public(one)]
         return (allowed[0], port) if allowed else None
 
 

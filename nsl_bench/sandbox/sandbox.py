@@ -122,11 +122,11 @@ def system_secrets() -> tuple[Path, ...]:
     """
     secrets: list[Path] = []
     waiting = [path for path in map(Path, _SETTINGS) if not path.is_symlink()]
-    seen = 0
-    while waiting and seen < _MOST_SETTINGS:
+    count = 0
+    while waiting and count < _MOST_SETTINGS:
         with suppress(OSError), os.scandir(waiting.pop()) as entries:
             for entry in entries:
-                seen += 1
+                count += 1
                 mode = entry.stat(follow_symlinks=False).st_mode
                 if stat.S_ISLNK(mode):
                     continue

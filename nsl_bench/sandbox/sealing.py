@@ -69,9 +69,9 @@ def seed_of(seed: int, sealed: str, secret: DataSeed | None) -> int | str:
     if not sealed:
         return seed
     if secret is None or secret.commitment != sealed:
-        known = "that seed is not given" if secret is None else f"{secret.file} contains another seed"
+        fault = "that seed is not given" if secret is None else f"{secret.file} contains another seed"
         raise UserError(
-            f"The data were generated from a secret seed (commitment {sealed[:12]}...), and {known}; "
+            f"The data were generated from a secret seed (commitment {sealed[:12]}...), and {fault}; "
             "give its file with --data-seed-file."
         )
     return secret.secret

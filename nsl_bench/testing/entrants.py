@@ -44,11 +44,11 @@ class EntrantTests(Tests):
     exact: ClassVar[bool] = False
 
     def test_is_small_and_pinned(self) -> None:
-        found = entrant(f"env:{self.folder}")
+        environment = entrant(f"env:{self.folder}")
         text = (self.folder / "adapter.py").read_text(encoding="utf-8")
         compile(text, "adapter.py", "exec")
         assert len(text.splitlines()) < _LINES
-        assert any(line.startswith("numpy==") for line in found.requirements)
+        assert any(line.startswith("numpy==") for line in environment.requirements)
 
     @pytest.mark.slow
     def test_learns_more_than_the_majority(self, subtests: Any) -> None:

@@ -61,9 +61,9 @@ class LearnerTests(Tests):
 
     def test_gives_probabilities_and_labels(self, fitted: Learner) -> None:
         benchmark, _, test = self.splits()
-        seen = view(test, benchmark=benchmark, labelled=False)
-        probabilities = probabilities_of(fitted, seen)
-        predicted = labels_of(fitted, seen, probabilities)
+        test_view = view(test, benchmark=benchmark, labelled=False)
+        probabilities = probabilities_of(fitted, test_view)
+        predicted = labels_of(fitted, test_view, probabilities)
         assert probabilities.shape == (len(test), len(benchmark.labels))
         assert (predicted == test.labels).mean() >= self.least
         decided = predicted >= 0
@@ -78,8 +78,8 @@ class LearnerTests(Tests):
         again = again.fit(view(train, benchmark=benchmark)) or again
         assert torch.equal(before, torch.get_rng_state()) and threads == torch.get_num_threads()
         assert np.array_equal(state, np.random.get_state(legacy=False)["state"]["key"])
-        seen = view(test, benchmark=benchmark, labelled=False)
-        assert np.array_equal(probabilities_of(fitted, seen), probabilities_of(again, seen))
+        test_view = view(test, benchmark=benchmark, labelled=False)
+        assert np.array_equal(probabilities_of(fitted, test_view), probabilities_of(again, test_view))
         assert hypothesis_of(fitted) == hypothesis_of(again)
 
     def test_needs_no_test_labels(self, fitted: Learner) -> None:
@@ -104,9 +104,9 @@ class LearnerTests(Tests):
 
     def test_travels_between_processes(self, fitted: Learner) -> None:
         benchmark, _, test = self.splits()
-        seen = view(test, benchmark=benchmark, labelled=False)
-        again = pickle.loads(pickle.dumps((fitted, seen)))
-        assert np.array_equal(probabilities_of(fitted, seen), probabilities_of(*again))
+        test_view = view(test, benchmark=benchmark, labelled=False)
+        again = pickle.loads(pickle.dumps((fitted, test_view)))
+        assert np.array_equal(probabilities_of(fitted, test_view), probabilities_of(*again))
 
     def test_rules(self, fitted: Learner) -> None:
         hypothesis = hypothesis_of(fitted)

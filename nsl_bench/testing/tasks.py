@@ -101,22 +101,22 @@ class TaskTests(Tests):
     def test_the_true_rule_gives_the_labels(self, task: Benchmark, train: Split) -> None:
         _need_true_rule(task)
         contexts = task.contexts(train.concepts, train.metadata, train.steps)
-        found = crisp_labels([task.true_rule], task.background, contexts, task.labels)
-        assert np.array_equal(found, train.labels)
+        labels = crisp_labels([task.true_rule], task.background, contexts, task.labels)
+        assert np.array_equal(labels, train.labels)
 
     def test_the_true_rule_needs_the_examples(self, task: Benchmark, train: Split) -> None:
         """The background knowledge alone labels nothing right that is not the default label."""
         contexts = task.contexts(train.concepts, train.metadata, train.steps)
-        found = crisp_labels([], task.background, contexts, task.labels)
-        assert not np.array_equal(found, train.labels)
+        labels = crisp_labels([], task.background, contexts, task.labels)
+        assert not np.array_equal(labels, train.labels)
 
     def test_the_inputs_hold_the_examples(self, task: Benchmark, train: Split) -> None:
         import clingo
 
         for context in task.contexts(train.concepts, train.metadata, train.steps)[:_INPUTS_ASKED]:
             control = clingo.Control(["--warn=none"])
-            wanted = "".join(f":- not {fact}.\n" for fact in context)
-            control.add("base", [], f"{task.background}\n{task.inputs}\n{wanted}")
+            constraints = "".join(f":- not {fact}.\n" for fact in context)
+            control.add("base", [], f"{task.background}\n{task.inputs}\n{constraints}")
             control.ground([("base", [])])
             assert control.solve().satisfiable, f"no answer set of `inputs` holds {' '.join(context)}"
 
@@ -134,9 +134,9 @@ class TaskTests(Tests):
         parts: tuple[Part, ...] = ("train", "test")
         for part in parts:
             split = make_split(task, source, part, str(self.size))
-            shown = split.images != BLANK
-            assert np.array_equal(shown, split.concepts != BLANK)
-            assert np.array_equal(source.labels(split.pool)[split.images[shown]], split.concepts[shown])
+            filled = split.images != BLANK
+            assert np.array_equal(filled, split.concepts != BLANK)
+            assert np.array_equal(source.labels(split.pool)[split.images[filled]], split.concepts[filled])
 
     def test_its_shifts_fit_its_source(self, task: Benchmark) -> None:
         source = make_source(task)

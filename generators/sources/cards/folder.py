@@ -157,10 +157,10 @@ def card_of(name: str) -> str | None:
 
 def _cards_of(deck: Path) -> dict[str, Path]:
     """The file of each card of a deck, which is complete."""
-    found = sorted(p for p in deck.iterdir() if not hidden(p.name) and not p.is_dir())
-    cards = {p.stem: p for p in found if p.suffix == ".png" and p.stem in CARDS}
+    files = sorted(p for p in deck.iterdir() if not hidden(p.name) and not p.is_dir())
+    cards = {p.stem: p for p in files if p.suffix == ".png" and p.stem in CARDS}
     strangers = []
-    for file in found:
+    for file in files:
         card = card_of(file.stem) if file.suffix.lower() in _ENDINGS else None
         if card is None:
             strangers.append(file.name)

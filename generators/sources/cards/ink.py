@@ -111,9 +111,9 @@ class Canvas:
 
     def fill(self, shape: Shape, colour: Colour) -> None:
         """Fill a shape; rings of the same sense unite, rings of the other sense cut holes."""
-        found = _winding(shape, self._scale, self._fine.shape)
-        if found is not None:
-            rows, columns, inside = found
+        filled = _winding(shape, self._scale, self._fine.shape)
+        if filled is not None:
+            rows, columns, inside = filled
             number = self._colours.setdefault(colour, len(self._colours))
             np.copyto(self._fine[rows, columns], np.uint8(number), where=inside)
 

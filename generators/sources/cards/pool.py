@@ -90,12 +90,12 @@ class CardPool(ImageSource):
         self.check_variant(variant)
         n = self._sizes[part] * len(self.concept_space)
         pictures = np.empty((len(indices), *self.shape), np.uint8)
-        wanted = np.asarray(indices, np.int64)
-        if wanted.size and not 0 <= wanted.min() <= wanted.max() < n:
-            raise IndexError(f"image {int(wanted.max())} of a part of {n} images")
+        numbers = np.asarray(indices, np.int64)
+        if numbers.size and not 0 <= numbers.min() <= numbers.max() < n:
+            raise IndexError(f"image {int(numbers.max())} of a part of {n} images")
         # Card by card: its sprite then stays in the processor's cache.
-        for k in np.argsort(wanted % len(self.concept_space), kind="stable").tolist():
-            self._paint(pictures[k], part, int(wanted[k]), variant)
+        for k in np.argsort(numbers % len(self.concept_space), kind="stable").tolist():
+            self._paint(pictures[k], part, int(numbers[k]), variant)
         return pictures
 
     def card_and_number(self, part: PoolPart, index: int) -> tuple[str, int]:

@@ -31,13 +31,13 @@ def crop_of(folder: str) -> str | None:
     if words[0] == "background":
         return BACKGROUND
     first = {"maize": "corn", "bell": "pepper", "soy": "soybean"}.get(words[0], words[0])
-    fits = [
+    crops = [
         crop
         for crop in CROPS
         if SPECIES_OF[crop] == first
         and any(words_of_disease <= set(words[1:]) for words_of_disease in WORDS_OF[DISEASE_OF[crop]])
     ]
-    return fits[0] if len(fits) == 1 else None
+    return crops[0] if len(crops) == 1 else None
 
 
 class PlantFolder(FolderPool):
@@ -57,10 +57,12 @@ class PlantFolder(FolderPool):
     def files(self) -> Mapping[PoolPart, Mapping[str, Sequence[Path]]]:
         return by_folders(self.path, _LAYOUT, self.wanted, self.seed)
 
-    def instead(self, found: Sequence[str]) -> str:
+    def instead(self, concepts: Sequence[str]) -> str:
         from ...tasks.crop_yield import CropYield
 
-        whole = [name for name in SPECIES if all(crop in found for crop in CROPS if SPECIES_OF[crop] == name)]
+        whole = [
+            name for name in SPECIES if all(crop in concepts for crop in CROPS if SPECIES_OF[crop] == name)
+        ]
         if sum(SPECIES_OF[crop] in whole for crop in CROPS) < 2:
             return ""
         try:

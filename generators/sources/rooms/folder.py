@@ -40,13 +40,13 @@ class Mit67(FolderPool):
     def files(self) -> Mapping[PoolPart, Mapping[str, Sequence[Path]]]:
         root = self._root()
         lists = [_named(name, (root, root.parent, self.path)) for name in _LISTS]
-        if all(found is None for found in lists):
+        if all(listed is None for listed in lists):
             return by_folders(root, _LAYOUT, self.wanted, self.seed)
-        for found, name in zip(lists, _LISTS, strict=True):
-            if found is None:
+        for listed, name in zip(lists, _LISTS, strict=True):
+            if listed is None:
                 raise UserError(f"The folder {self.path} lacks {name}; give both lists or neither.")
         scenes = classes_in(root, _LAYOUT, self.wanted)
-        network, rest = (_listed(found, root, scenes, self.wanted) for found in lists if found is not None)
+        network, rest = (_listed(listed, root, scenes, self.wanted) for listed in lists if listed is not None)
         _check_disjoint(network, rest, lists)
         a, b = divide(rest, (70,), self.seed, 1)
         return {"network": network, "a": a, "b": b}
@@ -61,10 +61,10 @@ class Mit67(FolderPool):
             inside = roots[0] if len(roots) == 1 else None
         return inside or self.path
 
-    def instead(self, found: Sequence[str]) -> str:
-        if len({SUPER_CLASS_OF[scene] for scene in found}) < 2:
+    def instead(self, concepts: Sequence[str]) -> str:
+        if len({SUPER_CLASS_OF[scene] for scene in concepts}) < 2:
             return ""
-        return f" What it has is the task indoor_scene:scenes={'+'.join(found)}."
+        return f" What it has is the task indoor_scene:scenes={'+'.join(concepts)}."
 
 
 def _stranger(folder: Path) -> UserError:
@@ -98,7 +98,7 @@ def _listed(
     path: Path, root: Path, scenes: Mapping[str, Sequence[Path]], wanted: frozenset[str] | None
 ) -> dict[str, list[Path]]:
     """The files that a list names, by scene; those of the wanted scenes only."""
-    known = {
+    file_of = {
         "/".join((scene, *file.relative_to(root).parts[1:])): file
         for scene, images in scenes.items()
         for file in images
@@ -122,7 +122,7 @@ def _listed(
             )
         if wanted is not None and scene not in wanted:
             continue
-        file = known.get(f"{scene}/{name}")
+        file = file_of.get(f"{scene}/{name}")
         if file is None:
             raise UserError(f"{where}: the image {root / scene / name} does not exist.")
         if lines_of.setdefault(file, number) != number:

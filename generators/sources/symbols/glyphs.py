@@ -171,7 +171,7 @@ class _Real(Glyphs):
     def _sets(self) -> dict[str, Digits]:
         return {which: self._data(which) for which in ("train", "test")}
 
-    def _found(self, concept: str) -> dict[PoolPart, npt.NDArray[np.int64]]:
+    def _rows_by_part(self, concept: str) -> dict[PoolPart, npt.NDArray[np.int64]]:
         if concept in self._known:
             return self._known[concept]
         train, test = (self._rows(self._sets[which][1], concept, which) for which in ("train", "test"))
@@ -185,11 +185,11 @@ class _Real(Glyphs):
         return {}
 
     def sizes(self, concept: str) -> Mapping[PoolPart, int]:
-        return {part: len(rows) for part, rows in self._found(concept).items()}
+        return {part: len(rows) for part, rows in self._rows_by_part(concept).items()}
 
     def draw(self, concept: str, part: PoolPart, number: int) -> Grey:
         images = self._sets["test" if part == "b" else "train"][0]
-        return np.asarray(images[self._found(concept)[part][number]], np.uint8)
+        return np.asarray(images[self._rows_by_part(concept)[part][number]], np.uint8)
 
     def hash_of(self, parts: tuple[PoolPart, ...]) -> str:
         digest = hashlib.sha256()

@@ -30,7 +30,7 @@ class _Metrics(Mapping[str, Metric]):
     """
 
     @cached_property
-    def _found(self) -> dict[str, Metric]:
+    def _by_name(self) -> dict[str, Metric]:
         points = sorted(entry_points(group=GROUP), key=lambda point: (point.name != _OWN, point.name))
         result: dict[str, Metric] = {}
         for point in points:
@@ -41,30 +41,30 @@ class _Metrics(Mapping[str, Metric]):
         return result
 
     def __getitem__(self, name: str) -> Metric:
-        if name in self._found:
-            return self._found[name]
-        for family, metric in self._found.items():
+        if name in self._by_name:
+            return self._by_name[name]
+        for family, metric in self._by_name.items():
             label = name.removeprefix(f"{family}_")
             if metric.per_label is not None and label not in ("", name):
                 return metric.of_label(label)
         raise KeyError(name)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._found)
+        return iter(self._by_name)
 
     def __len__(self) -> int:
-        return len(self._found)
+        return len(self._by_name)
 
 
 def _metrics_of(point: EntryPoint) -> tuple[Metric, ...]:
     try:
-        found = point.load()
+        loaded = point.load()
     except Exception as error:  # another package's code may raise anything
         why = f"{type(error).__name__}: {error}"
         raise UserError(f"The metric {point.value} cannot be imported: {why}.") from error
-    several = (found,) if isinstance(found, Metric) else found
+    several = (loaded,) if isinstance(loaded, Metric) else loaded
     if not isinstance(several, tuple | list) or not all(isinstance(one, Metric) for one in several):
-        got = quoted(found)
+        got = quoted(loaded)
         raise UserError(f"The metric {point.value} must be a Metric or a tuple of metrics; got {got}.")
     return tuple(several)
 

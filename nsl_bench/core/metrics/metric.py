@@ -54,14 +54,14 @@ class Answers:
         """Whether it has an input that a metric needs."""
         if need == "shifted":
             return self.shifted is not None and 0 < int(self.shifted.sum()) < len(self.shifted)
-        known = {
+        given = {
             "probabilities": self.probabilities,
             "network": self.network_uncertainty,
             "rules": self.rules,
             "record": self.record or None,
             "sequences": self.steps,
         }
-        return known[need] is not None
+        return given[need] is not None
 
 
 @dataclass(frozen=True)
@@ -134,12 +134,12 @@ class Metric:
 def compute(metrics: Mapping[str, Metric], answers: Answers) -> dict[str, float]:
     """All numbers that can be computed from one evaluation, in the order of the metrics."""
     result: dict[str, float] = {}
-    known = dict(answers.record)
-    seen = replace(answers, record=known)
+    record = dict(answers.record)
+    seen = replace(answers, record=record)
     for metric in metrics.values():
         family = metric.per_label is not None
         for one in map(metric.of_label, answers.label_names) if family else (metric,):
             value = one.value(seen)
             if value is not None:
-                result[one.name] = known[one.name] = value
+                result[one.name] = record[one.name] = value
     return result

@@ -153,10 +153,10 @@ def f1_scores(predicted: Labels, labels: Labels, n_labels: int) -> npt.NDArray[n
         NaN for a label that is neither there nor predicted.
     """
     hits = np.bincount(labels[predicted == labels], minlength=n_labels)
-    said = np.bincount(predicted[predicted >= 0], minlength=n_labels)
+    n_predicted = np.bincount(predicted[predicted >= 0], minlength=n_labels)
     there = np.bincount(labels, minlength=n_labels)
     with np.errstate(invalid="ignore"):
-        scores: npt.NDArray[np.float64] = 2 * hits / (said + there)
+        scores: npt.NDArray[np.float64] = 2 * hits / (n_predicted + there)
     return scores
 
 
@@ -247,7 +247,7 @@ def fpr_at_95(uncertainty: npt.ArrayLike, shifted: npt.ArrayLike) -> float:
     others = count - hits
     if not hits.sum() or not others.sum():
         return float("nan")
-    found = np.cumsum(hits[::-1])
+    true_positives = np.cumsum(hits[::-1])
     # In whole examples: 0.95 times their number is no exact float.
-    enough = int(np.argmax(found * 100 >= hits.sum() * round(100 * _FOUND)))
+    enough = int(np.argmax(true_positives * 100 >= hits.sum() * round(100 * _FOUND)))
     return float(np.cumsum(others[::-1])[enough] / others.sum())

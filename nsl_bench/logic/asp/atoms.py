@@ -114,10 +114,10 @@ class Names(NamedTuple):
         Args:
             texts: everything that will stand in one program with the names.
         """
-        found = [text for text in texts if "nsl" in text or "NSL" in text]
+        texts_with_nsl = [text for text in texts if "nsl" in text or "NSL" in text]
         for number in itertools.count():
             prefix = f"nsl{number or ''}_"
-            if not any(prefix in text or prefix.upper() in text for text in found):
+            if not any(prefix in text or prefix.upper() in text for text in texts_with_nsl):
                 return cls(prefix)
         raise AssertionError("there are endlessly many numbers")
 

@@ -60,11 +60,11 @@ def _syntax_error(messages: Sequence[str], text: str, what: str, place: tuple[in
             if line > len(lines):  # what is missing is missing at the end
                 line, column = len(lines), len(lines[-1]) + 1
             column += place[1] - 1 if line == 1 else 0
-            said = f"{name}, line {line + place[0] - 1}, column {column}: {reason.rstrip('.')}."
+            sentence = f"{name}, line {line + place[0] - 1}, column {column}: {reason.rstrip('.')}."
             decimal = _DECIMAL.search(re.sub(r'"[^"]*"', "", lines[line - 1]))
             if decimal is None:
-                return said
-            return f"{said} Numbers must be whole; multiply values such as {decimal[0]} by 10 or 100."
+                return sentence
+            return f"{sentence} Numbers must be whole; multiply values such as {decimal[0]} by 10 or 100."
     return f"{name}, line {place[0]}, column {place[1]}: syntax error."
 
 
@@ -150,15 +150,15 @@ def by_text(read: Callable[[ast.AST], Value]) -> Callable[[ast.AST], Value]:
     Args:
         read: takes a part of a rule; its value follows from the part's kind and text, and nobody changes it.
     """
-    known: dict[tuple[ast.ASTType, str], Value] = {}
+    values: dict[tuple[ast.ASTType, str], Value] = {}
 
     def remembered(node: ast.AST) -> Value:
         part = (node.ast_type, str(node))
-        if part not in known:
-            if len(known) >= _REMEMBERED:
-                known.clear()
-            known[part] = read(node)
-        return known[part]
+        if part not in values:
+            if len(values) >= _REMEMBERED:
+                values.clear()
+            values[part] = read(node)
+        return values[part]
 
     return remembered
 

@@ -195,9 +195,9 @@ class Replicas:
         rename = self._renaming(exists)
         argument = exists.atom.symbol.arguments[0]
         ask = Renaming(lambda signature, _: self.names("ask_" + signature[0]), argument)
-        for found in self.questions.values():
-            for atom, known in found:
-                body = "; ".join([*map(rename, known), str(exists), *map(str, more[2:])])
+        for atoms_asked in self.questions.values():
+            for atom, conditions in atoms_asked:
+                body = "; ".join([*map(rename, conditions), str(exists), *map(str, more[2:])])
                 lines.append(f"{ask.visit(atom)} :- {body}.")
         return lines
 
@@ -404,14 +404,14 @@ def _abstract(parts: Iterable[LearnedRule]) -> list[Rule]:
     """What learned rules derive and depend on; rules that agree in that are one."""
     nodes: list[ast.AST] = []
     ast.parse_string("#true.", nodes.append)
-    known: dict[str, tuple[Signature | None, bool, bool]] = {}
+    parsed: dict[str, tuple[Signature | None, bool, bool]] = {}
 
     def read(text: str) -> tuple[Signature | None, bool, bool]:
-        result = known.get(text)
+        result = parsed.get(text)
         if result is None:
             negated, atom = read_literal(text)
             signature = None if atom is None else atom.signature
-            result = known[text] = signature, negated, atom is not None and atom.classical
+            result = parsed[text] = signature, negated, atom is not None and atom.classical
         return result
 
     result: dict[object, Rule] = {}
@@ -465,7 +465,7 @@ def _asked(rule: Rule, signature: Signature, open_predicates: frozenset[Signatur
     """What a rule asks of a predicate; None if that may be anything."""
     if rule.head not in ("atom", "constraint") and signature in signatures_in([rule.node.head]):
         return None
-    known, asked = [], []
+    conditions, asked = [], []
     for literal in rule.node.body:
         if signature in signatures_in([literal]):
             atom = _plain(literal)
@@ -473,12 +473,12 @@ def _asked(rule: Rule, signature: Signature, open_predicates: frozenset[Signatur
                 return None
             asked.append(atom)
         elif _plain(literal) is not None and literal.sign == ast.Sign.NoSign:
-            known += [literal] if not signatures_in([literal]) & open_predicates else []
-    bound = {name for literal in known for name in _bound(literal.atom.symbol)}
-    known += [each for each in rule.node.body if _is_comparison(each) and variables_in(each) <= bound]
+            conditions += [literal] if not signatures_in([literal]) & open_predicates else []
+    bound = {name for literal in conditions for name in _bound(literal.atom.symbol)}
+    conditions += [each for each in rule.node.body if _is_comparison(each) and variables_in(each) <= bound]
     if not all(variables_in(atom) <= bound for atom in asked):
         return None
-    return [(atom, tuple(known)) for atom in asked]
+    return [(atom, tuple(conditions)) for atom in asked]
 
 
 def _plain(literal: ast.AST) -> ast.AST | None:

@@ -64,8 +64,8 @@ def stray(text: str) -> tuple[int, str] | None:
     result = _NUL.search(text) or _STRAY.search(code_of(text))
     if result is None:
         return None
-    shown = f"'{result[0]}'" if result[0].isprintable() else ascii(result[0])
-    return result.start(), f"{shown} (U+{ord(result[0]):04X})"
+    character = f"'{result[0]}'" if result[0].isprintable() else ascii(result[0])
+    return result.start(), f"{character} (U+{ord(result[0]):04X})"
 
 
 def check_characters(text: str, what: str) -> None:
@@ -76,10 +76,10 @@ def check_characters(text: str, what: str) -> None:
         what: the program's name in the sentence, e.g. ``"the hypothesis"``.
     """
     if found := stray(text):
-        offset, shown = found
+        offset, character = found
         line, column = text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
         raise UserError(
-            f"{_title(what)}, line {line}, column {column}: the character {shown} is not allowed; only "
+            f"{_title(what)}, line {line}, column {column}: the character {character} is not allowed; only "
             "ASCII is, except in strings and comments."
         )
 
@@ -111,12 +111,12 @@ def _check_numbers(code: str, what: str) -> None:
         digits = match.group().lstrip("0")
         least = digits == "2147483648" and code[: match.start()].rstrip().endswith("-")
         if len(digits) > 10 or (len(digits) == 10 and digits > "2147483647" and not least):
-            shown = digits if len(digits) <= 20 else f"{digits[:8]}... ({len(digits)} digits)"
+            number = digits if len(digits) <= 20 else f"{digits[:8]}... ({len(digits)} digits)"
             line = code.count("\n", 0, match.start()) + 1
             column = match.start() - code.rfind("\n", 0, match.start())
             raise UserError(
                 f"{_title(what)}, line {line}, column {column}: integers must be between -2147483648 and "
-                f"2147483647; got {shown}."
+                f"2147483647; got {number}."
             )
 
 

@@ -322,11 +322,11 @@ class _Teller:
     """Tells the parent of a search's progress, and of each answer once."""
 
     def __init__(self) -> None:
-        self._told: Solution | None = None
+        self._reported: Solution | None = None
 
     def __call__(self, progress: Progress) -> None:
-        new = progress.solution if progress.solution is not self._told else None
-        self._told = progress.solution
+        new = progress.solution if progress.solution is not self._reported else None
+        self._reported = progress.solution
         _tell(progress.doing, new)
 
 

@@ -100,16 +100,16 @@ def crisp(
 
     from nsl_bench.logic.inference.answered import known_labels
 
-    known = known_labels(rules, background, labels)
-    asked = [context for context in dict.fromkeys(contexts) if context not in known]
+    label_of = known_labels(rules, background, labels)
+    asked = [context for context in dict.fromkeys(contexts) if context not in label_of]
     if asked or not contexts:  # rules that are wrong are refused even if there is no example
         doing = f"Answering with {what}"
         given = (tuple(rules), background, asked, labels)
         labels_asked = guarded(
             "nsl_bench.logic.inference.crisp:crisp_labels", *given, doing=doing, allowance=allowance
         )
-        known.update(zip(asked, labels_asked.tolist(), strict=True))
-    return np.array([known[context] for context in contexts], np.int16)
+        label_of.update(zip(asked, labels_asked.tolist(), strict=True))
+    return np.array([label_of[context] for context in contexts], np.int16)
 
 
 def inferred(
@@ -166,11 +166,11 @@ def _inferred(
     from nsl_bench.logic.inference.engines import Exact, Sampling, compiled
     from nsl_bench.logic.inference.query import checked_vectors
 
-    made = engine()
+    inference = engine()
     checked_vectors(query, probabilities)  # wrong ones are refused before anything is compiled
-    if isinstance(made, Exact | Sampling):
+    if isinstance(inference, Exact | Sampling):
         # They keep it: what they begin with is known then, and the time of grounding is over.
         given = [tuple(dict.fromkeys(own)) for own in facts or ()]
         compiled(query, given[0] if given else (), tuple(sorted({fact for own in given for fact in own})))
     stage(doing, seconds)
-    return made(query, probabilities, facts)
+    return inference(query, probabilities, facts)

@@ -71,7 +71,7 @@ def derived(
     """
     goals = [goal_of(atom) for atom in atoms]
     program = parse("\n".join(rules), "the hypothesis") + parse(background, "the background knowledge")
-    wanted = {(goal.name, len(goal.arguments)) for goal in goals}
+    predicates = {(goal.name, len(goal.arguments)) for goal in goals}
     rows: dict[tuple[str, ...], int] = {}
     inverse = np.array([rows.setdefault(context, len(rows)) for context in contexts], np.int64)
     distinct = list(rows)
@@ -80,9 +80,9 @@ def derived(
     consistent = np.ones(len(distinct), np.bool_)
     if stated is not None and program.stratified and not any(goal.negative for goal in goals):
         # what a goal does not depend on cannot change the one answer set
-        sliced = program.slice(wanted)
-        relevant = sliced.signatures | wanted
-        sliced = unfold(sliced, (stated & relevant) | wanted).slice(wanted)
+        sliced = program.slice(predicates)
+        relevant = sliced.signatures | predicates
+        sliced = unfold(sliced, (stated & relevant) | predicates).slice(predicates)
         facts = [
             [text for text in context if (a := read_atom(text)) and a.signature in relevant]
             for context in distinct

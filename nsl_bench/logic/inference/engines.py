@@ -112,8 +112,8 @@ class _Cache:
         with self._lock:
             if key not in self._grounded:
                 clock = time.perf_counter()
-                found = ground(query, facts)
-                self._grounded[key] = found, time.perf_counter() - clock
+                grounded = ground(query, facts)
+                self._grounded[key] = grounded, time.perf_counter() - clock
                 while len(self._grounded) > _KEPT:
                     self._grounded.popitem(last=False)
             self._grounded.move_to_end(key)

@@ -38,9 +38,9 @@ def fired(rules: Sequence[str], background: str, context: Sequence[str]) -> list
     control = grounded("The hypothesis", statements)
     with control.solve(yield_=True) as handle:
         model = handle.model()
-        found = [] if model is None else [a for a in model.symbols(atoms=True) if a.name == mark]
+        mark_atoms = [] if model is None else [a for a in model.symbols(atoms=True) if a.name == mark]
     instances = []
-    for atom in sorted(found, key=lambda atom: (atom.arguments[0].number, atom.arguments)):
+    for atom in sorted(mark_atoms, key=lambda atom: (atom.arguments[0].number, atom.arguments)):
         k = atom.arguments[0].number
         values = dict(zip(names[k], atom.arguments[1:], strict=True))
         instances.append(_text(hypothesis.rules[k].node, values))
@@ -50,12 +50,12 @@ def fired(rules: Sequence[str], background: str, context: Sequence[str]) -> list
 def _variables(nodes: Sequence[Any]) -> set[str]:
     from clingo import ast
 
-    found: set[str] = set()
+    names: set[str] = set()
 
     class Collector(ast.Transformer):
         def visit_Variable(self, node: Any) -> Any:
             if node.name != "_":
-                found.add(node.name)
+                names.add(node.name)
             return node
 
         # What is bound inside an aggregate or a condition has no one value.
@@ -67,7 +67,7 @@ def _variables(nodes: Sequence[Any]) -> set[str]:
 
     for node in nodes:
         Collector().visit(node)
-    return found
+    return names
 
 
 def _text(node: Any, values: dict[str, Any]) -> str:

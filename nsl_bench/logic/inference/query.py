@@ -144,11 +144,11 @@ def checked_vectors(query: Query, probabilities: npt.ArrayLike) -> Vectors:
             f"probabilities must have shape [examples, {slots} slots, {concepts} concepts]; got "
             f"{list(given.shape)}."
         )
-    found = problem(given)
-    if found is not None:
+    fault = problem(given)
+    if fault is not None:
         axes = ("example", "slot", "concept")
-        at = ", ".join(f"{axis} {i}" for axis, i in zip(axes, found.where, strict=False))
-        raise UserError(f"A {found.what} in {at} (counted from 0).")
+        at = ", ".join(f"{axis} {i}" for axis, i in zip(axes, fault.where, strict=False))
+        raise UserError(f"A {fault.what} in {at} (counted from 0).")
     for slot, values in enumerate(query.choices):
         if len(values) < concepts and (given[:, slot, len(values) :] > 0).any():
             raise UserError(f"Slot {slot} has {len(values)} concepts, but its probabilities cover more.")

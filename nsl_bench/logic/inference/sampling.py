@@ -51,9 +51,9 @@ def draw(
             continue
         size = domains.sizes[slot]
         bounds = np.cumsum(probabilities[slot, :size])
-        shown = np.searchsorted(bounds / bounds[-1], rng.random(samples), side="right")
+        drawn = np.searchsorted(bounds / bounds[-1], rng.random(samples), side="right")
         for value, atom in enumerate(atoms, start=1):
-            values[atom] = _pack(shown == value) if probabilities[slot, value] > 0 else None
+            values[atom] = _pack(drawn == value) if probabilities[slot, value] > 0 else None
     nothing = _pack(np.zeros(samples, np.bool_))
     for component in program.components:
         heads = dict.fromkeys(rule.head for rule in component)

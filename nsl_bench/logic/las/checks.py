@@ -51,8 +51,8 @@ def check_task(task: LasTask) -> str:
                 )
         if isinstance(term, ModeAtom) and term.signature in missing - mentioned and term.arguments:
             name, arity = term.signature
-            known = {n for n, _ in derived | (wanted - missing)} - {name}
-            notes[f"Nothing derives {name}/{arity}, so that it holds nowhere.{_close(name, known)}"] = None
+            names = {n for n, _ in derived | (wanted - missing)} - {name}
+            notes[f"Nothing derives {name}/{arity}, so that it holds nowhere.{_close(name, names)}"] = None
     for mode in bias.bodies:
         if mode.literal.has_thresholds and bias.ground_without_replacement:
             raise _at(task, mode, "num_var(type) and #ground_without_replacement do not go together.")
@@ -76,8 +76,8 @@ def _at(task: LasTask, mode: ModeHead | ModeBody, what: str) -> UserError:
     return UserError(f"{where}: {what}")
 
 
-def _close(name: str, known: Iterable[str]) -> str:
-    suggestion = did_you_mean(name, known)
+def _close(name: str, names: Iterable[str]) -> str:
+    suggestion = did_you_mean(name, names)
     return suggestion if "Did you mean" in suggestion else ""
 
 

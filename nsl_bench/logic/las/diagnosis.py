@@ -98,12 +98,12 @@ class _Search:
 
     def conflict(self, core: Sequence[WeightedExample]) -> Iterator[str]:
         """Why no hypothesis covers some examples together."""
-        found = False
+        explained = False
         for example in core[:_MOST_EXAMPLES]:
             for sentence in self.alone(example):
-                found = True
+                explained = True
                 yield sentence
-            if found:
+            if explained:
                 return
         small = replace(self._task, examples=tuple(replace(e, penalty=None) for e in core))
         for first, second in itertools.combinations(core[: _MOST_NAMED + 1], 2):
@@ -189,16 +189,16 @@ class _Search:
 
     def _misfit(self, head: ModeAtom, values: Sequence[clingo.Symbol], fixed: _Fixed) -> str:
         """Why no instance of a head declaration has these arguments; empty if one may."""
-        known = domains(self._task)
+        type_domains = domains(self._task)
         for place, value in zip(head.arguments, map(str, values), strict=True):
             if isinstance(place, str) and place != value:
                 return f"'#modeh({head}).' has {place}, not {value}"
             if not isinstance(place, Placeholder):
                 continue
-            open_ = place.type not in known.guarded or (place.type, 1) in self._open
+            open_ = place.type not in type_domains.guarded or (place.type, 1) in self._open
             if place.kind == "var" and (open_ or f"{place.type}({value})" in fixed.possible):
                 continue
-            if place.kind == "var" or value not in known.constants[place.type]:
+            if place.kind == "var" or value not in type_domains.constants[place.type]:
                 return f"{value} is not a value of the type '{place.type}' of '#modeh({head}).'"
         return ""
 
@@ -222,7 +222,7 @@ class _Search:
 
     def _lacking(self, small: LasTask) -> Iterator[str]:
         """What has to be added to the space so that it covers all examples of a small task."""
-        shown: set[str] = set()
+        predicates: set[str] = set()
         for what, bias, added in _richer(small, self._observed(small)):
             self._stop()
             try:
@@ -230,12 +230,12 @@ class _Search:
             except (UserError, Undecided):
                 continue
             rules = " ".join(solution.hypothesis)
-            if solution.score is not None and rules and rules not in shown:
-                shown.add(rules)
+            if solution.score is not None and rules and rules not in predicates:
+                predicates.add(rules)
                 used = [mode for mode in added if _is_used(mode, rules)]
                 what += " and ".join(f"'{mode}'" for mode in used)
                 yield f"{what}, these rules would cover {_them(small)}: {rules}"
-                if len(shown) == _MOST_NAMED:
+                if len(predicates) == _MOST_NAMED:
                     return
 
     def _observed(self, small: LasTask) -> dict[Signature, list[set[str]]]:
@@ -270,9 +270,9 @@ class _Search:
             yield f"Example {name} does not pay: the rules that cover it cost at least {best.score}: {rules}"
             return
         joint = tuple(dict.fromkeys((*solution.hypothesis, *best.hypothesis)))
-        kept = covered(self._task, joint, budget=self._budget)
+        after = covered(self._task, joint, budget=self._budget)
         before = set(solution.covered)
-        lost = [e for e, ok in zip(self._task.examples, kept, strict=True) if e.id in before and not ok]
+        lost = [e for e, ok in zip(self._task.examples, after, strict=True) if e.id in before and not ok]
         if lost:
             examples_text = ", ".join(
                 f"'{e.id}' ({e.penalty or 'must be covered'})" for e in lost[:_MOST_NAMED]
@@ -335,10 +335,10 @@ def _richer(
         loose = tuple(mode._replace(recall=None) for mode in bias.bodies)
         yield f"With '#max_body({most}).' and no recalls", replace(bias, max_body=most, bodies=loose), []
     kinds = sorted({kind for mode in bias.bodies for kind in mode.literal.variable_types})
-    known = _values(task, kinds)
+    values_of = _values(task, kinds)
     for operator, kind in itertools.product(("!=", "<"), kinds):
         mode = ModeBody(ModeComparison(operator, *(2 * [Placeholder("var", kind)])))
-        if mode not in bias.bodies and (operator == "!=" or _are_numbers(known[kind])):
+        if mode not in bias.bodies and (operator == "!=" or _are_numbers(values_of[kind])):
             yield "With ", replace(bias, bodies=(*bias.bodies, mode)), [mode]
 
 
@@ -366,14 +366,14 @@ def _negated(bias: LanguageBias) -> list[ModeBody]:
 
 def _unlisted(task: LasTask, observed: dict[Signature, list[set[str]]]) -> dict[str, list[str]]:
     """Values in the place of ``const(type)`` that are no constants of the type."""
-    known = domains(task).constants
+    constants = domains(task).constants
     result: dict[str, set[str]] = {}
     for mode in task.bias.bodies:
         literal = mode.literal
         if isinstance(literal, ModeAtom) and not literal.is_classical and literal.signature in observed:
             for place, values in zip(literal.arguments, observed[literal.signature], strict=True):
                 if isinstance(place, Placeholder) and place.kind == "const":
-                    result.setdefault(place.type, set()).update(values - {*known[place.type]})
+                    result.setdefault(place.type, set()).update(values - {*constants[place.type]})
     return {kind: sorted(values) for kind, values in result.items() if values}
 
 
@@ -382,7 +382,7 @@ def _further_modes(
 ) -> Iterator[tuple[ModeBody, list[tuple[str, str]]]]:
     """Declarations of predicates that no mode names, and of thresholds, each with its constants."""
     types = dict.fromkeys(p.type for pattern in task.bias.patterns for p in pattern.placeholders)
-    known = _values(task, list(types))
+    values_of = _values(task, list(types))
     modes = {m.literal.signature: m.literal for m in task.bias.bodies if isinstance(m.literal, ModeAtom)}
     for signature in sorted(observed, key=lambda each: (each in modes, each))[:_MOST_PREDICATES]:
         places = observed[signature]
@@ -390,7 +390,7 @@ def _further_modes(
         if signature in modes:
             atom = modes[signature]
         else:
-            atom, constants = _atom(signature, places, known)
+            atom, constants = _atom(signature, places, values_of)
             yield ModeBody(atom), constants
         for i, place in enumerate(atom.arguments):
             if isinstance(place, Placeholder) and place.kind == "var" and _are_numbers(places[i]):
@@ -408,13 +408,13 @@ def _are_numbers(values: set[str]) -> bool:
 
 
 def _atom(
-    signature: Signature, places: Sequence[set[str]], known: dict[str, set[str]]
+    signature: Signature, places: Sequence[set[str]], values_of: dict[str, set[str]]
 ) -> tuple[ModeAtom, list[tuple[str, str]]]:
     """A declared atom: variables where a type holds all values, thresholds of numbers, else constants."""
     arguments: list[ModeTerm] = []
     constants: list[tuple[str, str]] = []
     for number, values in enumerate(places, start=1):
-        kind = next((kind for kind, members in known.items() if values <= members), None)
+        kind = next((kind for kind, members in values_of.items() if values <= members), None)
         new = f"{signature[0]}_{number}"
         if kind is not None:
             arguments.append(Placeholder("var", kind))
@@ -429,5 +429,5 @@ def _atom(
 def _values(task: LasTask, kinds: Sequence[str]) -> dict[str, set[str]]:
     """The values of each type: those of every example together."""
     heads = tuple(ModeHead(ModeAtom(kind, (Placeholder("const", kind),))) for kind in kinds)
-    known = domains(replace(task, bias=replace(task.bias, heads=heads, bodies=())))
-    return {kind: set(known.constants[kind]) for kind in kinds}
+    type_domains = domains(replace(task, bias=replace(task.bias, heads=heads, bodies=())))
+    return {kind: set(type_domains.constants[kind]) for kind in kinds}

@@ -146,15 +146,15 @@ class _Reports:
         return _with_reason(result, budget)
 
 
-def _with_reason(found: Solution, budget: Budget) -> Solution:
+def _with_reason(solution: Solution, budget: Budget) -> Solution:
     """An answer that says why it is not proven, and that nothing was found if that is so."""
-    if found.status != "feasible":
-        return found
-    nothing = [NOT_FOUND] if found.score is None else []
+    if solution.status != "feasible":
+        return solution
+    nothing = [NOT_FOUND] if solution.score is None else []
     ended = budget.ended_by
-    said = " ".join(found.message.replace(NOT_FOUND, "").replace(ended or NOT_FOUND, "").split())
-    parts = [ended, said, *nothing]
-    return replace(found, message=" ".join(filter(None, parts)))
+    message = " ".join(solution.message.replace(NOT_FOUND, "").replace(ended or NOT_FOUND, "").split())
+    parts = [ended, message, *nothing]
+    return replace(solution, message=" ".join(filter(None, parts)))
 
 
 def _solved(task: LasTask, way: _Way, tell: Tell, *, verify: bool) -> Solution:
@@ -203,7 +203,7 @@ def _check(task: LasTask) -> str:
         notes += [
             f"'{atom}' gets no threshold, because no value of num_var(type) is a whole number; multiply "
             "decimal numbers by 10 or 100."
-            for atom in dict.fromkeys(atom for (atom, _), found in domains(task).numbers.items() if not found)
+            for atom in dict.fromkeys(atom for (atom, _), whole in domains(task).numbers.items() if not whole)
         ]
     elsewhere = task if task.examples else replace(task, bias=replace(bias, doubt=""))
     return " ".join(filter(None, [*notes, check_task(elsewhere)]))
@@ -303,14 +303,14 @@ class _Early:
                 self._tell("sequential covering")
                 yield from cover(self._task, incumbent, self._budget, self._tell)
 
-    def better(self, found: Solution) -> Solution:
+    def better(self, solution: Solution) -> Solution:
         """An answer of tables, or the incumbent where it is better."""
         incumbent = self._incumbent
-        if found.status != "feasible" or incumbent is None or incumbent.total is None:
-            return found
-        if found.score is not None and found.score <= incumbent.total:
-            return found
-        return replace(incumbent.answer(found.statistics, found.message), bound=found.bound)
+        if solution.status != "feasible" or incumbent is None or incumbent.total is None:
+            return solution
+        if solution.score is not None and solution.score <= incumbent.total:
+            return solution
+        return replace(incumbent.answer(solution.statistics, solution.message), bound=solution.bound)
 
 
 def _rules(bias: LanguageBias) -> int:
@@ -339,7 +339,7 @@ def _search(task: LasTask, way: _Way, tell: Tell) -> Solution:
     except Undecided as reason:
         timed_out = isinstance(reason, Expired) and budget.expired()
         why = "" if timed_out else f"Tier {tier} does not apply: {reason}."
-        first = reason.found if isinstance(reason, Unproven) else None
+        first = reason.solution if isinstance(reason, Unproven) else None
     solution = _by_clingo(task, way._replace(first_tier="C"), why, early, tell)
     most = task.bias.max_cost
     if first is None or solution.status != "feasible" or (most is not None and first.cost > most):

@@ -106,9 +106,9 @@ def _has_own_variables(bias: LanguageBias) -> bool:
 class Unproven(Undecided):
     """There is an answer, and others may have a better one."""
 
-    def __init__(self, reason: str, found: Solution) -> None:
+    def __init__(self, reason: str, solution: Solution) -> None:
         super().__init__(reason)
-        self.found = found
+        self.solution = solution
 
 
 def better(one: Solution, other: Solution) -> Solution:
@@ -277,14 +277,14 @@ class _TabularSearch:
         branches = []
         for chosen in itertools.product((False, True), repeat=n):
             values = {choice_atom(i): value for i, value in enumerate(chosen)}
-            known: dict[int, Formula] = {}
+            cache: dict[int, Formula] = {}
             for goal in goals:
-                if id(goal.condition) not in known:
-                    condition = known[id(goal.condition)] = assign(goal.condition, values)
+                if id(goal.condition) not in cache:
+                    condition = cache[id(goal.condition)] = assign(goal.condition, values)
                     if condition is not False and demands(condition) is None:
                         raise Undecided("conditions that are more than needs and bans")
             simpler = [
-                Target(goal.column, goal.penalty, known[id(goal.condition)], goal.examples) for goal in goals
+                Target(goal.column, goal.penalty, cache[id(goal.condition)], goal.examples) for goal in goals
             ]
             picked = tuple(i for i, value in enumerate(chosen) if value)
             branches.append(_Branch(picked, sum(self._given[i].cost for i in picked), simpler))
@@ -322,21 +322,21 @@ class _TabularSearch:
             costs = iter(rule_costs(strict, parts, self._budget))
             return [rule.head is None or next(costs) == rule.cost for rule in rules]
 
-        kept = True
+        all_allowed = True
         for i in best.rules:
             rules = [self._rules[i].rule]
             if not all(allowed(rules)):
                 rules = self._spellings(rules[0])
             rules = list(itertools.compress(rules, allowed(rules)))
-            kept &= bool(rules)
+            all_allowed &= bool(rules)
             self._rules[i] = self._rules[i]._replace(rule=rules[0]) if rules else self._rules[i]
-        if kept:
+        if all_allowed:
             return best
         self._rules = [each for each in self._rules if all(allowed([each.rule]))]
-        found = self._choose(branches)
-        if found.score > best.score or not best.proven:
-            found.proven, found.bound = False, best.bound
-        return found
+        cover = self._choose(branches)
+        if cover.score > best.score or not best.proven:
+            cover.proven, cover.bound = False, best.bound
+        return cover
 
     def _spellings(self, rule: Rule) -> list[Rule]:
         """The rule with other literals that hold in the same cases at the same costs, if not too many."""

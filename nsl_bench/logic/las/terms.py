@@ -32,9 +32,9 @@ def patterns(types: Sequence[str], most: int | None = None) -> list[Pattern]:
     for kind in types:
         longer = []
         for pattern in result:
-            known = max(pattern, default=-1) + 1
-            for variable in range(known + 1 if most is None else min(known + 1, most)):
-                if variable == known or types[pattern.index(variable)] == kind:
+            used = max(pattern, default=-1) + 1
+            for variable in range(used + 1 if most is None else min(used + 1, most)):
+                if variable == used or types[pattern.index(variable)] == kind:
                     longer.append((*pattern, variable))
         result = longer
     return result

@@ -22,11 +22,11 @@ def tokens(values: Iterable[int]) -> Iterator[str]:
     Args:
         values: the numbers that occur at the place.
     """
-    known = sorted(set(values))
+    ordered = sorted(set(values))
     yield token("", "")
-    yield from (token(low, "") for low in known[1:])
-    yield from (token("", high) for high in known[:-1])
-    yield from (token(low, high) for i, low in enumerate(known[1:-1], 1) for high in known[i:-1])
+    yield from (token(low, "") for low in ordered[1:])
+    yield from (token("", high) for high in ordered[:-1])
+    yield from (token(low, high) for i, low in enumerate(ordered[1:-1], 1) for high in ordered[i:-1])
 
 
 def token(low: int | str, high: int | str) -> str:
@@ -83,16 +83,16 @@ def _parted(literals: Sequence[str], head: str) -> Iterator[tuple[str, list[_Bou
     if not any(_MARK in literal for literal in literals):
         yield from ((literal, []) for literal in literals)
         return
-    known = (int(number) for text in (head, *literals) for number in _VARIABLE.findall(text))
-    last = max(known, default=0)
+    numbers = (int(number) for text in (head, *literals) for number in _VARIABLE.findall(text))
+    last = max(numbers, default=0)
     for literal in literals:
         bounds: list[_Bound] = []
 
-        def variable(found: re.Match[str], bounds: list[_Bound] = bounds) -> str:
+        def variable(match: re.Match[str], bounds: list[_Bound] = bounds) -> str:
             nonlocal last
             last += 1
             name = f"V{last}"
-            pairs = ((">=", found[1]), ("<=", found[2]))
+            pairs = ((">=", match[1]), ("<=", match[2]))
             bounds += [(name, operator, value) for operator, value in pairs if value]
             return name
 

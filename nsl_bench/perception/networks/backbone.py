@@ -215,11 +215,17 @@ def take(
     for name, tensor in state.items():
         if name.startswith(new) or not tensor.is_floating_point():
             continue
-        found = start.get(name)
-        if found is not None and found.shape == tensor.shape and found.is_floating_point():
-            tensor.copy_(found)
+        start_tensor = start.get(name)
+        if (
+            start_tensor is not None
+            and start_tensor.shape == tensor.shape
+            and start_tensor.is_floating_point()
+        ):
+            tensor.copy_(start_tensor)
         elif not name.startswith(free):
-            what = "nothing" if found is None else f"{tuple(found.shape)} of {found.dtype}"
+            what = (
+                "nothing" if start_tensor is None else f"{tuple(start_tensor.shape)} of {start_tensor.dtype}"
+            )
             raise UserError(
                 f"{path} has weights of another architecture: '{name}' must have shape "
                 f"{tuple(tensor.shape)}; got {what}."

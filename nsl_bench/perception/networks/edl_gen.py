@@ -295,10 +295,10 @@ class EDLGen(PresetClassifier):
 
         rows = np.arange(0, len(images), max(1, len(images) // 128))
         module.eval()
-        found = training.logits(module, images[rows], self._mean, self._deviation, module[-1].out_features)
+        logits = training.logits(module, images[rows], self._mean, self._deviation, module[-1].out_features)
         module.float()
-        own = found[np.arange(len(rows)), labels[rows]].mean()
-        others = (found.sum() / len(rows) - own) / (found.shape[1] - 1)
+        own = logits[np.arange(len(rows)), labels[rows]].mean()
+        others = (logits.sum() / len(rows) - own) / (logits.shape[1] - 1)
         factor = float(8 / max(own - others, 1.0))
         with torch.no_grad():
             module[-1].weight *= factor

@@ -106,11 +106,11 @@ class TemperatureScaling(OfSoftmaxCNNs):
         return {**super().parameters(), "temperature": np.array([self.temperature], np.float64)}
 
     def restore(self, parameters: Mapping[str, npt.NDArray[Any]], header: Mapping[str, Any]) -> None:
-        found = parameters.get("temperature")
-        if found is None or found.shape != (1,) or not found[0] > 0:
+        temperature = parameters.get("temperature")
+        if temperature is None or temperature.shape != (1,) or not temperature[0] > 0:
             raise ValueError("it must have a temperature above 0")
         super().restore(parameters, header)
-        self.temperature = float(found[0])
+        self.temperature = float(temperature[0])
 
 
 def _best_temperature(logits: npt.NDArray[np.float64], labels: npt.NDArray[np.int64]) -> float:

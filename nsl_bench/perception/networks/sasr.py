@@ -145,8 +145,8 @@ def _semantic_block(before: int, after: int) -> Any:
             self.fc1 = nn.Conv2d(after, max(1, after // 16), 1, bias=False)
             self.fc2 = nn.Conv2d(max(1, after // 16), after, 1, bias=False)
 
-        def forward(self, found: Any) -> Any:
-            mean, most = found.mean((2, 3), keepdim=True), found.amax((2, 3), keepdim=True)
+        def forward(self, features: Any) -> Any:
+            mean, most = features.mean((2, 3), keepdim=True), features.amax((2, 3), keepdim=True)
             return torch.sigmoid(sum(self.fc2(self.fc1(pooled).relu()) for pooled in (mean, most)))
 
     class Block(nn.Module):
@@ -156,9 +156,9 @@ def _semantic_block(before: int, after: int) -> Any:
             self.bn = nn.BatchNorm2d(after)
             self.ca = Weights()
 
-        def forward(self, found: Any) -> Any:
-            found = self.bn(self.conv(found))
-            return (self.ca(found) * found).relu()
+        def forward(self, features: Any) -> Any:
+            features = self.bn(self.conv(features))
+            return (self.ca(features) * features).relu()
 
     return Block()
 
@@ -273,7 +273,7 @@ class SASR(PresetClassifier):
         rows = training.first_of_each(labels, self.images_per_concept or (120 if self.quick else None))
         size = (design.height, design.width)
         images = self._collect(render, rows, design, progress=progress)
-        shown = collect(
+        targets = collect(
             lambda some: _nearest(maps.render(rows[some]), size), len(rows), size, progress=progress
         )
         self._mean, self._deviation = training.statistics(images)
@@ -284,7 +284,7 @@ class SASR(PresetClassifier):
             device=device,
             progress=progress,
         )
-        self._module = self._train(design, start, images, shown, labels[rows].astype(np.int64), settings)
+        self._module = self._train(design, start, images, targets, labels[rows].astype(np.int64), settings)
         self._finish(design, concepts, settings, images=len(rows))
         self.details["segments"] = list(maps.names)
         return self
@@ -313,11 +313,11 @@ class SASR(PresetClassifier):
             def step(rows: npt.NDArray[np.int64], done: float) -> None:
                 batch = training.tensor(images[rows], self._mean, self._deviation).to(device)
                 target = torch.from_numpy(labels[rows]).to(device)
-                shown = torch.from_numpy(maps[rows][..., 0].astype(np.int64)).to(device)
+                classes = torch.from_numpy(maps[rows][..., 0].astype(np.int64)).to(device)
                 with training.computing_in(settings.precision, device.type):
                     *scenes, pixels = module.heads(batch)
                 optimiser.param_groups[0]["lr"] = settings.learning_rate * (1 - done)
-                total = cross_entropy(pixels.float(), shown)
+                total = cross_entropy(pixels.float(), classes)
                 for scene in scenes:
                     total = total + cross_entropy(scene.float(), target)
                 optimiser.zero_grad()

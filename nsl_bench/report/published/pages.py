@@ -121,10 +121,10 @@ def write_report(figures: Sequence[Figure], out: Path, command: str, page: Path 
 def _answer(figures: Sequence[Figure]) -> str:
     count = Counter(figure.badge for figure in figures)
     compared = len(figures) - count["not comparable"]
-    known = count["reproduced"], count["differs"]
+    decided = count["reproduced"], count["differs"]
     return (
-        f"Of {compared} comparable figures {known[0]} are reproduced, {known[1]} differ and "
-        f"{compared - sum(known)} are not decided."
+        f"Of {compared} comparable figures {decided[0]} are reproduced, {decided[1]} differ and "
+        f"{compared - sum(decided)} are not decided."
     )
 
 
@@ -152,10 +152,10 @@ def by_group(figures: Sequence[Figure]) -> pd.DataFrame:
 
 def _most_different(groups: pd.DataFrame) -> str:
     """A sentence on where the measured figures differ most often."""
-    found = groups[groups["different"] > 0].sort_values("different", ascending=False, kind="stable")
+    differing = groups[groups["different"] > 0].sort_values("different", ascending=False, kind="stable")
     named = [
         f"{row['metric']} on {row['task']} ({row['different']} of {row['compared']})"
-        for row in found.head(3).to_dict("records")
+        for row in differing.head(3).to_dict("records")
     ]
     return f"Most differences: {', '.join(named)}." if named else "No figure differs."
 

@@ -187,10 +187,10 @@ def paper_atoms(benchmark: str, hypothesis: Hypothesis) -> int:
 
 def compare(jobs: Sequence[Job], store: Store) -> list[Figure]:
     """Compare every published figure of the finished runs with ours, in the order of the grid."""
-    wanted = {job.key() for job in jobs}
+    keys = {job.key() for job in jobs}
     groups: dict[tuple[Any, ...], list[Record]] = {}
     for key, record in store.latest().items():
-        if key in wanted and record.status == "ok":
+        if key in keys and record.status == "ok":
             groups.setdefault(_setting(record.job), []).append(record)
     order = {_setting(job): k for k, job in reversed(list(enumerate(jobs)))}
     figures: list[Figure] = []

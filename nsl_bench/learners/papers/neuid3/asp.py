@@ -55,9 +55,9 @@ def _table(question: Trained, data: Data, concepts: npt.NDArray[np.integer[Any]]
     right = np.concatenate([np.resize(images_of[1][d], _SHOWN) for _, d in pairs])
     images = data.images[left].clone()
     images[:, slots[1]] = data.images[right][:, slots[1]]
-    said = question.networks.ask(images, torch.arange(len(images))).reshape(len(pairs), _SHOWN)
+    answers = question.networks.ask(images, torch.arange(len(images))).reshape(len(pairs), _SHOWN)
     table = np.full((n, n), np.nan)
-    for (c, d), value in zip(pairs, said.mean(dim=1).tolist(), strict=True):
+    for (c, d), value in zip(pairs, answers.mean(dim=1).tolist(), strict=True):
         table[c, d] = value
     return table
 

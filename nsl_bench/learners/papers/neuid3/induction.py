@@ -87,8 +87,8 @@ def held_out_gain(seen: tuple[Any, Any, Any], held_out: tuple[Any, Any, Any]) ->
         reach = side * weights
         shares.append(((reach * positive).sum() + _LEAST_EXAMPLES) / (reach.sum() + 2 * _LEAST_EXAMPLES))
     holds, weights, positive = held_out
-    said = holds * shares[0] + (1 - holds) * shares[1]
-    right = positive * said + (1 - positive) * (1 - said)
+    predicted = holds * shares[0] + (1 - holds) * shares[1]
+    right = positive * predicted + (1 - positive) * (1 - predicted)
     before = positive * shares[2] + (1 - positive) * (1 - shares[2])
     return float((weights * (right / before).log2()).sum() / weights.sum().clamp_min(1e-12))
 
@@ -216,6 +216,6 @@ class Grower:
         parts = []
         for batch, probability in zip(at, holds, strict=True):
             weights = batch.weights * probability
-            kept = weights >= self.limits.least_probability
-            parts.append(Batch(batch.rows[kept], weights[kept]))
+            likely = weights >= self.limits.least_probability
+            parts.append(Batch(batch.rows[likely], weights[likely]))
         return parts[0], parts[1]

@@ -128,10 +128,10 @@ class NeuID3(HasOptions):
             return [], ready
         tests = neural_tests(train, self.tests)
         for file in self.reuse.split("+") if self.reuse else ():
-            kept = load_tests(Path(file), train.slots)
-            names = {one.name for one in kept}
+            saved = load_tests(Path(file), train.slots)
+            names = {one.name for one in saved}
             tests = [test for test in tests if test.name not in names]
-            ready += kept
+            ready += saved
         return tests, ready
 
     def _parts(
@@ -186,7 +186,7 @@ class NeuID3(HasOptions):
         """The trees as ASP; None where networks have no names."""
         if not (self.facts or self.named):
             return None
-        concepts = train.concept_ids[: data.n] if data.n == len(train) else _kept(train.concept_ids)
+        concepts = train.concept_ids[: data.n] if data.n == len(train) else _training_rows(train.concept_ids)
         return self.asp(train, data, concepts)
 
     def asp(self, view: View, data: Data, concepts: npt.NDArray[np.integer[Any]]) -> tuple[str, ...]:
@@ -236,6 +236,6 @@ def _taken(data: Data, rows: npt.NDArray[np.int64]) -> Data:
     return Data(len(rows), images, probabilities, {name: c[rows] for name, c in data.metadata.items()})
 
 
-def _kept(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _training_rows(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """The rows that are not held out."""
     return np.asarray(column[np.arange(len(column)) % _HELD_OUT != _HELD_OUT - 1])

@@ -205,7 +205,7 @@ class Networks:
 
         (train, validation), (here, checked) = examples, at
         best = torch.full((len(self.tests),), torch.inf)
-        kept = {name: weight.clone() for name, weight in self.weights.items()}
+        best_weights = {name: weight.clone() for name, weight in self.weights.items()}
         for weight in self.weights.values():
             weight.requires_grad_()
         optimiser = torch.optim.Adam(self.weights.values(), lr=how.learning_rate)
@@ -218,12 +218,12 @@ class Networks:
             # Where the validation examples do not reach the node, its own examples judge.
             judge, judged = (validation, checked) if len(checked.rows) else (train, here)
             positive = judge.positive[judged.rows]
-            said = self.ask(judge.images, judged.rows)
-            losses = cross_entropy(said, positive, class_weights(judged.weights, positive))
+            answers = self.ask(judge.images, judged.rows)
+            losses = cross_entropy(answers, positive, class_weights(judged.weights, positive))
             better = losses < best
             best = torch.where(better, losses, best)
-            self._keep(kept, better)
-        self.weights = kept
+            self._keep(best_weights, better)
+        self.weights = best_weights
 
     def _learn(
         self, train: Examples, rows: Any, importance: Any, parts: Sequence[Any], optimiser: Any
@@ -237,7 +237,7 @@ class Networks:
             losses.sum().backward()
             optimiser.step()
 
-    def _keep(self, kept: Weights, better: Any) -> None:
+    def _keep(self, best_weights: Weights, better: Any) -> None:
         """Copy the weights of the tests that became better."""
         import torch
 
@@ -246,20 +246,20 @@ class Networks:
             networks[place] = better[test]
         for name, weight in self.weights.items():
             mask = better if name.startswith("head") else networks
-            kept[name][mask] = weight.detach()[mask]
+            best_weights[name][mask] = weight.detach()[mask]
 
     def only(self, test: int) -> Networks:
         """The networks of one test."""
         import torch
 
-        made = Networks([self.tests[test]], self.channels, precision=self.precision)
+        alone = Networks([self.tests[test]], self.channels, precision=self.precision)
         places = [self._places[place] for place in self._places if place[0] == test]
         outputs = self.tests[test].values
         with torch.no_grad():
             for name, weight in self.weights.items():
                 own = weight[[test]] if name.startswith("head") else weight[places]
-                made.weights[name] = (own[..., :outputs] if name in _LAST else own).clone()
-        return made
+                alone.weights[name] = (own[..., :outputs] if name in _LAST else own).clone()
+        return alone
 
 
 def class_weights(weights: Any, positive: Any) -> Any:

@@ -86,9 +86,9 @@ class Fact(Question):
         for question, answer in path:
             if isinstance(question, Fact) and question.slot == self.slot:
                 possible &= question.concepts == answer
-        shown = data.probabilities[rows, self.slot]
-        total = shown[:, possible].sum(dim=1)
-        return (shown[:, possible & self.concepts].sum(dim=1) / total.clamp_min(1e-12)).clamp(0, 1)
+        vectors = data.probabilities[rows, self.slot]
+        total = vectors[:, possible].sum(dim=1)
+        return (vectors[:, possible & self.concepts].sum(dim=1) / total.clamp_min(1e-12)).clamp(0, 1)
 
 
 class Column(Question):

@@ -27,12 +27,12 @@ def save_tests(path: Path, roots: Sequence[Node], slots: Sequence[str]) -> None:
     """Write the neural tests of trees; of several with one name that nearest to the root."""
     from safetensors.torch import save
 
-    found: dict[str, Trained] = {}
+    distinct: dict[str, Trained] = {}
     for root in roots:
         for node in nodes(root):
             if isinstance(node.question, Trained):
-                found.setdefault(node.question.name, node.question)
-    if not found:
+                distinct.setdefault(node.question.name, node.question)
+    if not distinct:
         raise UserError("neuid3: the tree has no trained tests to save.")
     tests = [
         {
@@ -44,11 +44,11 @@ def save_tests(path: Path, roots: Sequence[Node], slots: Sequence[str]) -> None:
             "words": trained.test.words,
             "channels": trained.networks.channels,
         }
-        for trained in found.values()
+        for trained in distinct.values()
     ]
     tensors = {
         f"{trained.name}/{name}": weight.detach().clone().contiguous()
-        for trained in found.values()
+        for trained in distinct.values()
         for name, weight in trained.networks.weights.items()
     }
     header = {_HEADER: json.dumps({"version": _VERSION, "tests": tests})}
@@ -78,14 +78,14 @@ def load_tests(path: Path, slots: Sequence[str]) -> list[Question]:
         raise UserError(f"neuid3: {path} is not a file of trained tests ({reason}).") from error
 
 
-def _test(kept: dict[str, Any], slots: Sequence[str]) -> tuple[NeuralTest, int]:
+def _test(entry: dict[str, Any], slots: Sequence[str]) -> tuple[NeuralTest, int]:
     """A test, and the number of channels of its images."""
-    name, values, channels = kept["name"], kept["values"], kept["channels"]
+    name, values, channels = entry["name"], entry["values"], entry["channels"]
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise ValueError("the name of a test must be a name of a predicate")
-    if len(kept["slots"]) != 2:
+    if len(entry["slots"]) != 2:
         raise ValueError(f"{name} must have two slots")
-    missing = [slot for slot in kept["slots"] if slot not in slots]
+    missing = [slot for slot in entry["slots"] if slot not in slots]
     if missing:
         raise NotApplicable(
             f"neuid3: the trained test {name} looks at '{missing[0]}', which this task lacks; its slots are "
@@ -93,13 +93,13 @@ def _test(kept: dict[str, Any], slots: Sequence[str]) -> tuple[NeuralTest, int]:
         )
     if type(values) is not int or not 1 <= values <= _MOST_VALUES or channels not in _CHANNELS:
         raise ValueError(f"{name} has {values} values and {channels} channels")
-    relation = None if kept["relation"] is None else np.array(kept["relation"], np.float32)
+    relation = None if entry["relation"] is None else np.array(entry["relation"], np.float32)
     if relation is None and values != FEATURES:
         raise ValueError(f"{name} has {values} values instead of {FEATURES}")
     if relation is not None and (relation.shape != (values, values) or not np.isin(relation, (0, 1)).all()):
         raise ValueError(f"{name} must have a relation of {values} x {values} zeros and ones")
-    first, second = (list(slots).index(slot) for slot in kept["slots"])
-    test = NeuralTest(name, (first, second), values, relation, bool(kept["shared"]), str(kept["words"]))
+    first, second = (list(slots).index(slot) for slot in entry["slots"])
+    test = NeuralTest(name, (first, second), values, relation, bool(entry["shared"]), str(entry["words"]))
     return test, int(channels)
 
 

@@ -136,25 +136,25 @@ class TableCircuit:
 
         table = self.theta.to(worlds.dtype).flatten(1)
         tops = [one.detach().amax(dim=1, keepdim=True) for one in (worlds, came, went)]
-        shown, entered, left = (
+        world, entered, left = (
             (one - top).exp() for one, top in zip((worlds, came, went), tops, strict=True)
         )
         answered = torch.nn.functional.one_hot(answer, self.answers).to(worlds.dtype)
         evidence = (entered[:, :, None, None] * answered[:, None, :, None] * left[:, None, None, :]).flatten(
             1
         )
-        total = ((evidence @ table.T) * shown).sum(dim=1).clamp_min(_LEAST)
+        total = ((evidence @ table.T) * world).sum(dim=1).clamp_min(_LEAST)
         joint = total.log() + sum(tops).squeeze(1)
         symbols = torch.logsumexp(worlds, dim=1) + torch.logsumexp(came, dim=1)
         unanswered = symbols
         if self.apart:
             goes = (entered[:, :, None] * left[:, None, :]).flatten(1)
             rest = self.theta.to(worlds.dtype).sum(dim=2).flatten(1)
-            unanswered = ((goes @ rest.T) * shown).sum(dim=1).clamp_min(_LEAST).log() + sum(tops).squeeze(1)
+            unanswered = ((goes @ rest.T) * world).sum(dim=1).clamp_min(_LEAST).log() + sum(tops).squeeze(1)
         result = None
         if flow:
             with torch.no_grad():
-                result = (table * ((shown / total[:, None]).T @ evidence)).reshape(self.theta.shape)
+                result = (table * ((world / total[:, None]).T @ evidence)).reshape(self.theta.shape)
         return Pass(joint, symbols, unanswered, result)
 
     def learn(self, flow: Any, rate: float) -> None:

@@ -198,8 +198,8 @@ class NTOC(HasOptions):
             optimiser = torch.optim.Adam(self._net.net.parameters(), lr=how.learning_rate)
             parts |= {"perceiver": self._net.net, "optimiser": optimiser}
         order = np.random.default_rng(self.seed)
-        kept = self._checkpoint(train, how)
-        start = kept.read(parts, order)
+        checkpoint = self._checkpoint(train, how)
+        start = checkpoint.read(parts, order)
         for epoch in tqdm(range(start, how.epochs), "ntoc", initial=start, total=how.epochs, disable=None):
             places = sequences[epoch % len(sequences)]
             if isinstance(self.circuit_, SearchedCircuit) and epoch in search_epochs(how.epochs, self.rounds):
@@ -208,8 +208,8 @@ class NTOC(HasOptions):
                 some = (places[rows], labels[rows], first[rows], torch.as_tensor(rows))
                 self._learn(*some, seen, optimiser, how.weight_rate)
             self.epochs_ = epoch + 1
-            kept.write(epoch + 1, parts, order)
-        kept.remove()
+            checkpoint.write(epoch + 1, parts, order)
+        checkpoint.remove()
 
     def _joint(self) -> _Joint:
         """How joint training goes."""

@@ -73,12 +73,12 @@ class Facts:
             rows = np.flatnonzero(self.answer == answer)
             if not len(rows):
                 continue
-            shown = self.worlds[rows]
+            world = self.worlds[rows]
             ends = (self.came[rows, :, None] * self.went[rows, None, :]).reshape(len(rows), -1)
             table = allowed[:, :, answer].reshape(worlds, -1).astype(np.float64)
-            count = ((ends @ table.T) * shown).sum(axis=1).clip(LEAST_PROBABILITY, 1.0)
+            count = ((ends @ table.T) * world).sum(axis=1).clip(LEAST_PROBABILITY, 1.0)
             loss -= float(np.log(count).sum())
-            result[:, :, answer] = (table * ((shown / count[:, None]).T @ ends)).reshape(worlds, memory, out)
+            result[:, :, answer] = (table * ((world / count[:, None]).T @ ends)).reshape(worlds, memory, out)
         return result, loss
 
 
@@ -279,10 +279,10 @@ def facts_of(worlds: Any, came: Any, answer: Any, went: Any) -> Facts:
         came: tensor [n, memory], `literals` of the memory that comes in.
         went: tensor [n, memory], `literals` of the memory that goes out.
     """
-    shown, entered, left = (
+    world, entered, left = (
         np.asarray(one.detach().double().softmax(dim=1), np.float64) for one in (worlds, came, went)
     )
-    return Facts(shown, entered, np.asarray(answer, np.int64), left)
+    return Facts(world, entered, np.asarray(answer, np.int64), left)
 
 
 def some_of(sequences: int, steps: int, worlds: int, seed: int) -> npt.NDArray[np.int64]:

@@ -59,8 +59,8 @@ class Diagram:
             rest = [i for i in range(n) if i != k % n]
             axes = [k % n, *rest] if k < n else [*rest, k % n]
             turned = np.ascontiguousarray(table.transpose(axes))
-            found = cls._in_order(tuple(slots[i] for i in axes), turned)
-            best = min((d for d in (best, found) if d), key=lambda d: d.nodes, default=None)
+            diagram = cls._in_order(tuple(slots[i] for i in axes), turned)
+            best = min((d for d in (best, diagram) if d), key=lambda d: d.nodes, default=None)
         if best is None:
             raise TooLarge
         return best

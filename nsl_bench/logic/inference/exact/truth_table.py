@@ -67,43 +67,43 @@ def outcome_table(
     """
     program = domains.program
     table = _Table(domains.sizes, most, work)
-    known: dict[int, tuple[Support, Bools]] = {}
+    tables: dict[int, tuple[Support, Bools]] = {}
     for atom, (slot, value) in domains.atoms.items():
-        known[atom] = (slot,), np.arange(domains.sizes[slot]) == value
+        tables[atom] = (slot,), np.arange(domains.sizes[slot]) == value
     false = (), np.zeros((), np.bool_)
     for component in program.components:
         heads = dict.fromkeys(rule.head for rule in component)
-        known.update(dict.fromkeys(heads, false))
+        tables.update(dict.fromkeys(heads, false))
         recursive = any(atom in heads for rule in component for atom, _ in rule.body)
         while True:
             changed = False
             for head in heads:
                 rules = [rule for rule in component if rule.head == head]
-                support, values = _any(rules, known, table)
-                before = known[head]
+                support, values = _any(rules, tables, table)
+                before = tables[head]
                 same = before[0] == support and np.array_equal(before[1], values)
                 changed |= not same
-                known[head] = support, values
+                tables[head] = support, values
             if not (recursive and changed):
                 break
-    return _outcomes(domains, known, table)
+    return _outcomes(domains, tables, table)
 
 
 def _any(
-    rules: Iterable[GroundRule], known: dict[int, tuple[Support, Bools]], table: _Table
+    rules: Iterable[GroundRule], tables: dict[int, tuple[Support, Bools]], table: _Table
 ) -> tuple[Support, Bools]:
     """Where some rule fires; bodies over the same slots are joined before they are spread."""
-    found: dict[Support, Bools] = {}
+    fires_on: dict[Support, Bools] = {}
     for rule in rules:
-        support = _union(known[atom][0] for atom, _ in rule.body if atom in known)
-        if any(positive and atom not in known for atom, positive in rule.body) and not rule.weights:
+        support = _union(tables[atom][0] for atom, _ in rule.body if atom in tables)
+        if any(positive and atom not in tables for atom, positive in rule.body) and not rule.weights:
             continue
         shape = table.shape(support)
-        if support not in found:
-            found[support] = np.zeros(shape, np.bool_)
+        if support not in fires_on:
+            fires_on[support] = np.zeros(shape, np.bool_)
         literals = [
-            (table.spread(known[atom][1], known[atom][0], support), positive)
-            if atom in known
+            (table.spread(tables[atom][1], tables[atom][0], support), positive)
+            if atom in tables
             else (np.zeros((), np.bool_), positive)
             for atom, positive in rule.body
         ]
@@ -111,31 +111,33 @@ def _any(
             total = np.zeros(shape, np.int64)
             for (values, positive), weight in zip(literals, rule.weights, strict=True):
                 total += weight * (values if positive else ~values)
-            found[support] |= total >= rule.bound
+            fires_on[support] |= total >= rule.bound
         else:
             fires = reduce(
                 np.logical_and, (v if positive else ~v for v, positive in literals), np.ones((), np.bool_)
             )
-            found[support] |= fires
-    support = _union(found)
-    if len(found) == 1:
-        return support, found[support]
+            fires_on[support] |= fires
+    support = _union(fires_on)
+    if len(fires_on) == 1:
+        return support, fires_on[support]
     result = np.zeros(table.shape(support), np.bool_)
-    for own, values in found.items():
+    for own, values in fires_on.items():
         table.shape(support)
         result |= table.spread(values, own, support)
     return support, result
 
 
 def _outcomes(
-    domains: Domains, known: dict[int, tuple[Support, Bools]], table: _Table
+    domains: Domains, tables: dict[int, tuple[Support, Bools]], table: _Table
 ) -> tuple[Support, npt.NDArray[Any]]:
     program = domains.program
     n = len(program.goals)
     goals = {
-        k: known[goal] for k, goal in enumerate(program.goals) if goal not in (None, NEVER) and goal in known
+        k: tables[goal]
+        for k, goal in enumerate(program.goals)
+        if goal not in (None, NEVER) and goal in tables
     }
-    violated = known.get(program.violated)
+    violated = tables.get(program.violated)
     supports = [support for support, _ in goals.values()] + ([violated[0]] if violated else [])
     support = _union(supports)
     kind = np.min_scalar_type(n + 1)

@@ -79,30 +79,30 @@ class _Builder:
 
     def build(self) -> Signals:
         """The terms of all atoms that have few, and the rules of the others."""
-        kept: list[tuple[GroundRule, ...]] = []
+        components: list[tuple[GroundRule, ...]] = []
         upper: set[int] = set()
         for component in self.program.components:
             heads = {rule.head for rule in component}
             terms = self._flatten(component, heads, upper)
             if terms is None:
                 upper |= heads
-                kept.append(component)
+                components.append(component)
             else:
                 self.flat.update(terms)
         asked = [a for a in (*self.program.goals, self.program.violated) if a is not None and a != NEVER]
         used = dict.fromkeys(
-            [*(a for a in asked), *(a for rules in kept for rule in rules for a, _ in rule.body)]
+            [*(a for a in asked), *(a for rules in components for rule in rules for a, _ in rule.body)]
         )
         signals = [a for a in used if a not in upper]
         number = {a: i for i, a in enumerate([*signals, *sorted(upper)])}
-        between = _between(kept)
+        between = _between(components)
         remembered = sorted(number[a] for a in between | (upper & set(asked))) if between else []
         renamed = tuple(
             tuple(
                 GroundRule(number[r.head], tuple((number[a], p) for a, p in r.body), r.weights, r.bound)
                 for r in rules
             )
-            for rules in kept
+            for rules in components
         )
         return Signals(
             terms=tuple(self.flat.get(a, ()) for a in signals),
@@ -221,11 +221,11 @@ class _Builder:
         return _without_implied(tuple(current))
 
 
-def _between(kept: Sequence[tuple[GroundRule, ...]]) -> set[int]:
+def _between(components: Sequence[tuple[GroundRule, ...]]) -> set[int]:
     """The atoms of rules that rules of other components ask for."""
     defined: set[int] = set()
     asked: set[int] = set()
-    for rules in kept:
+    for rules in components:
         asked |= {a for rule in rules for a, _ in rule.body} & defined
         defined |= {rule.head for rule in rules}
     return asked
@@ -242,11 +242,11 @@ def _without_implied(terms: tuple[Term, ...]) -> tuple[Term, ...]:
     """Without terms that imply a shorter one."""
     if len(terms) > _COMPARE or len({len(c) for c in terms}) == 1:
         return terms
-    kept: list[dict[int, int]] = []
+    literals: list[dict[int, int]] = []
     result: list[Term] = []
     for term in sorted(terms, key=len):
         values = dict(term)
-        if not any(all(s in values and values[s] | m == m for s, m in other.items()) for other in kept):
-            kept.append(values)
+        if not any(all(s in values and values[s] | m == m for s, m in other.items()) for other in literals):
+            literals.append(values)
             result.append(term)
     return tuple(result)

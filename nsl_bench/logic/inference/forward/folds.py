@@ -35,9 +35,9 @@ def folds_of(
         scratch: filled by `residual_program`.
     """
     n_slots, n_components, frozen = residual.n_slots, outcomes.frozen.shape[0] - 1, outcomes.frozen
-    kept = np.full((n_slots + 1, residual.true.shape[0]), np.uint64(0xFFFFFFFFFFFFFFFF), np.uint64)
+    masks = np.full((n_slots + 1, residual.true.shape[0]), np.uint64(0xFFFFFFFFFFFFFFFF), np.uint64)
     here, start = np.zeros(n_slots + 1, np.bool_), np.zeros(n_slots + 1, np.int64)
-    folds = Folds(kept, np.zeros(n_components + 1, np.int64), start, here)
+    folds = Folds(masks, np.zeros(n_components + 1, np.int64), start, here)
     if outcomes.remembered.shape[0] == 0:
         return folds
     when = _settled(program, outcomes, live, scratch)
@@ -54,10 +54,10 @@ def folds_of(
         for a in range(when.shape[0]):
             bit = outcomes.bit[a]
             if bit >= 0 and when[a] <= t and not asked[a]:
-                kept[t, bit >> 6] &= ~(np.uint64(1) << np.uint64(bit & 63))
+                masks[t, bit >> 6] &= ~(np.uint64(1) << np.uint64(bit & 63))
         here[t] = start[t + 1] > start[t]
-        for w in range(kept.shape[1]):
-            here[t] |= kept[t, w] != (kept[t - 1, w] if t else np.uint64(0xFFFFFFFFFFFFFFFF))
+        for w in range(masks.shape[1]):
+            here[t] |= masks[t, w] != (masks[t - 1, w] if t else np.uint64(0xFFFFFFFFFFFFFFFF))
     return folds
 
 
@@ -75,12 +75,12 @@ def decides_of(
         if live[c]:
             signal = program.term_signal[c]
             first[signal] = min(first[signal], _last_slot(program, c, scratch))
-    known = residual.true.copy()
+    is_true = residual.true.copy()
     for t in range(residual.n_slots):
         for f in range(outcomes.n_signals):
             if first[f] == t:
-                insert(known, f)
-        decides[t] = outcome_of(known, False, -1, outcomes) >= 0
+                insert(is_true, f)
+        decides[t] = outcome_of(is_true, False, -1, outcomes) >= 0
     return decides
 
 

@@ -86,7 +86,7 @@ def outcome_of(signals: Array, final: bool, t: int, outcomes: Outcomes) -> int:
             return n
         if upper[violated]:
             return -1
-    count, open_, found, default = 0, 0, -1, n
+    count, open_, true_goal, default = 0, 0, -1, n
     for k in range(n):
         goal = goals[k]
         if goal == -2:
@@ -94,14 +94,14 @@ def outcome_of(signals: Array, final: bool, t: int, outcomes: Outcomes) -> int:
         elif goal >= 0:
             if lower[goal]:
                 count += 1
-                found = k
+                true_goal = k
             elif upper[goal]:
                 open_ += 1
     if count > 1:
         return n + 1
     if open_:
         return -1
-    result: int = found if count else default
+    result: int = true_goal if count else default
     return result
 
 

@@ -73,7 +73,7 @@ class ProbLog:
         own = [()] * n if facts is None else list(facts)
         asked = _Asked(self, query, own)
         estimate, error, high = np.zeros((n, k)), np.zeros((n, k)), np.ones((n, k))
-        low, undecided, known = np.zeros((n, k)), np.zeros(n), np.zeros(n, np.bool_)
+        low, undecided, answered = np.zeros((n, k)), np.zeros(n), np.zeros(n, np.bool_)
         clock = np.zeros(n)
         with contextlib.closing(_Worker()) as worker:
             for i in range(n):
@@ -81,24 +81,24 @@ class ProbLog:
                 if reply is None:
                     clock[i] = self.seconds
                     continue
-                known[i], clock[i] = True, reply["seconds"]
-                found = reply["probabilities"]
-                estimate[i] = [found.get(label_name(label), 0.0) for label in range(k)]
-                undecided[i] = found.get(NONE, 0.0)
-        ambiguous = np.where(known, np.clip(1 - estimate.sum(axis=1) - undecided, 0, 1), 0)
+                answered[i], clock[i] = True, reply["seconds"]
+                of_labels = reply["probabilities"]
+                estimate[i] = [of_labels.get(label_name(label), 0.0) for label in range(k)]
+                undecided[i] = of_labels.get(NONE, 0.0)
+        ambiguous = np.where(answered, np.clip(1 - estimate.sum(axis=1) - undecided, 0, 1), 0)
         if self.mode == "exact":
             apart = slack(with_nothing(given.full), with_nothing(given.kept))[:, None]
-            low[known] = np.maximum(estimate - apart, 0.0)[known]
-            high[known] = np.where(apart > 0, np.minimum(estimate + apart, 1.0), estimate)[known]
+            low[answered] = np.maximum(estimate - apart, 0.0)[answered]
+            high[answered] = np.where(apart > 0, np.minimum(estimate + apart, 1.0), estimate)[answered]
         else:
-            error[known] = standard_error(estimate[known] * self.samples, self.samples)
+            error[answered] = standard_error(estimate[answered] * self.samples, self.samples)
         name = "problog" if self.mode == "exact" else "problog sampling"
-        engines = tuple(name if there else "timeout" for there in known.tolist())
+        engines = tuple(name if there else "timeout" for there in answered.tolist())
         details = {"seconds": clock.tolist(), "grounded": asked.grounded, "fallback": asked.fallback}
-        if not known.all():
+        if not answered.all():
             details["timeout"] = (
-                f"{n - int(known.sum())} of {n} examples took ProbLog longer than {self.seconds:g} s; their "
-                "intervals are 0 to 1."
+                f"{n - int(answered.sum())} of {n} examples took ProbLog longer than {self.seconds:g} s; "
+                "their intervals are 0 to 1."
             )
         return Answer(estimate, low, high, error, undecided, ambiguous, engines, details)
 
@@ -237,8 +237,9 @@ def serve(descriptor: int) -> None:
             job = messages.receive(channel, decoder)
             try:
                 clock = time.perf_counter()
-                found = answer(job["program"], job["samples"], job["seed"])
-                reply: dict[str, Any] = {"probabilities": found, "seconds": time.perf_counter() - clock}
+                probabilities = answer(job["program"], job["samples"], job["seed"])
+                seconds = time.perf_counter() - clock
+                reply: dict[str, Any] = {"probabilities": probabilities, "seconds": seconds}
             except Exception as error:  # ProbLog raises what it likes; its message goes to the user
                 reply = {"error": f"{type(error).__name__}: {' '.join(str(error).split())}"}
             messages.send(channel, reply)
@@ -263,12 +264,12 @@ def answer(program: str, samples: int | None = None, seed: int = 0) -> dict[str,
     model = PrologString(program)
     if samples is None:
         compiler = "sdd" if importlib.util.find_spec("pysdd") else "ddnnf"
-        found = get_evaluatable(compiler).create_from(model).evaluate()
+        probabilities = get_evaluatable(compiler).create_from(model).evaluate()
     else:
         import random
 
         from problog.tasks.sample import estimate
 
         random.seed(seed)
-        found = estimate(model, n=samples)
-    return {str(term).replace(" ", ""): float(value) for term, value in found.items()}
+        probabilities = estimate(model, n=samples)
+    return {str(term).replace(" ", ""): float(value) for term, value in probabilities.items()}

@@ -159,7 +159,7 @@ def _counters(number: int, rule: GroundRule) -> list[str]:
         return "nsl_true" if missing <= 0 else f"w({number},{k},{missing})"
 
     lines = [f"a{rule.head} :- {name(0, rule.bound)}."] if rest[0] >= rule.bound else []
-    known, open_ = {(0, rule.bound)}, [(0, rule.bound)]
+    states, open_ = {(0, rule.bound)}, [(0, rule.bound)]
     while open_:
         k, missing = open_.pop()
         if missing <= 0 or rest[k] < missing:
@@ -168,10 +168,10 @@ def _counters(number: int, rule: GroundRule) -> list[str]:
             after = k + 1, missing - less
             if rest[k + 1] >= after[1]:
                 lines.append(f"{name(k, missing)} :- {text}{name(*after)}.")
-                if after not in known:
-                    known.add(after)
+                if after not in states:
+                    states.add(after)
                     open_.append(after)
-        if len(known) > _MOST_COUNTERS:
+        if len(states) > _MOST_COUNTERS:
             raise UserError(
                 "An aggregate of the hypothesis has too many possible sums for ProbLog; use the engine auto."
             )

@@ -49,25 +49,25 @@ class Domains:
         classes = np.zeros((len(program.picks), concepts), np.int64)
         picks, atoms, dropped = [], {}, set()
         for slot, values in enumerate(program.picks):
-            known: dict[object, int] = {frozenset(): 0}
+            class_of: dict[object, int] = {frozenset(): 0}
             representatives: list[int] = []
             for value, atom in enumerate(values):
                 if atom == NEVER:
                     continue
                 heads = frozenset(rule.head for rule in consequences.get(atom, ()))
                 signature: object = atom if atom in plain else heads
-                if signature not in known:
-                    known[signature] = len(known)
+                if signature not in class_of:
+                    class_of[signature] = len(class_of)
                     representatives.append(atom)
-                    atoms[atom] = (slot, known[signature])
+                    atoms[atom] = (slot, class_of[signature])
                 else:
                     dropped.add(atom)
-                classes[slot, value] = known[signature]
+                classes[slot, value] = class_of[signature]
             picks.append(tuple(representatives))
         components = tuple(
-            kept
+            rules
             for component in program.components
-            if (kept := tuple(r for r in component if not any(a in dropped for a, _ in r.body)))
+            if (rules := tuple(r for r in component if not any(a in dropped for a, _ in r.body)))
         )
         return cls(
             replace(program, picks=tuple(picks), components=components),

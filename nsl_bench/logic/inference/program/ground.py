@@ -77,7 +77,7 @@ class GroundProgram:
             return self
         true = {self.given[fact] for fact in facts}
         value: dict[int, bool] = {atom: atom in true for atom in self.given.values()}
-        kept: list[GroundRule] = []
+        rules: list[GroundRule] = []
         for component in self.components:
             heads = {rule.head for rule in component}
             simpler = [s for rule in component if (s := _simplify(rule, value)) is not None]
@@ -91,11 +91,11 @@ class GroundProgram:
                 ]
                 facts_here = {rule.head for rule in simpler if not rule.body and not rule.weights}
             value.update(dict.fromkeys(heads - {rule.head for rule in simpler} - set(value), False))
-            kept += simpler
-        kept += [GroundRule(a, ()) for a in self._asked() if value.get(a)]
+            rules += simpler
+        rules += [GroundRule(a, ()) for a in self._asked() if value.get(a)]
         goals = tuple(g if g is None or value.get(g, True) else NEVER for g in self.goals)
         violated = self.violated if value.get(self.violated, True) else NEVER
-        return _assemble(kept, self.picks, {}, goals, violated)
+        return _assemble(rules, self.picks, {}, goals, violated)
 
     def _asked(self) -> list[int]:
         return [a for a in {*self.goals, self.violated} if a is not None and a != NEVER]
@@ -162,10 +162,10 @@ def check(query: Query, facts: Iterable[str] = ()) -> Program:
     if query.strict:
         used = {s for rule in hypothesis.rules for s in rule.positive | rule.negative}
         for name, arity in sorted(used - defined):
-            known = sorted(f"{n}/{a}" for n, a in defined)
+            defined_predicates = sorted(f"{n}/{a}" for n, a in defined)
             raise UserError(
                 f"The hypothesis uses {name}/{arity}, which is not "
-                f"defined.{did_you_mean(f'{name}/{arity}', known)}"
+                f"defined.{did_you_mean(f'{name}/{arity}', defined_predicates)}"
             )
     return program
 
@@ -178,14 +178,14 @@ def underivable(query: Query) -> str | None:
     hypothesis = parse("\n".join(query.rules), "the hypothesis")
     program = hypothesis + _background(query.background)
     goals = [goal_of(atom) for atom in query.labels.atoms if atom is not None]
-    wanted = {(goal.name, len(goal.arguments)) for goal in goals}
-    if any(rule.derives & wanted for rule in program.rules):
+    predicates = {(goal.name, len(goal.arguments)) for goal in goals}
+    if any(rule.derives & predicates for rule in program.rules):
         return None
     if not hypothesis.rules and None in query.labels.atoms:
         return None
     names = [
         ", ".join(sorted(f"{name}/{arity}" for name, arity in signatures))
-        for signatures in (wanted, {head for rule in hypothesis.rules for head in rule.derives})
+        for signatures in (predicates, {head for rule in hypothesis.rules for head in rule.derives})
     ]
     return f"No rule derives {names[0]}, a label's atom; the hypothesis derives {names[1] or 'nothing'}."
 
@@ -207,10 +207,10 @@ def ground(query: Query, facts: Iterable[str] = ()) -> GroundProgram:
     extra = list(dict.fromkeys(facts))
     program = check(query, extra)
     goals = [None if atom is None else goal_of(atom) for atom in query.labels.atoms]
-    wanted = {(goal.name, len(goal.arguments)) for goal in goals if goal is not None}
-    lines, inputs = [], set(wanted)
-    sliced = program.slice(wanted)
-    relevant = sliced.signatures | wanted
+    predicates = {(goal.name, len(goal.arguments)) for goal in goals if goal is not None}
+    lines, inputs = [], set(predicates)
+    sliced = program.slice(predicates)
+    relevant = sliced.signatures | predicates
     facts_of_slots = [fact for slot in query.choices for held in slot for fact in held]
     own = Names.apart_from([str(program), *extra, *facts_of_slots, *(str(g) for g in goals)])
     pick, other = own("pick"), own("given")
@@ -227,7 +227,7 @@ def ground(query: Query, facts: Iterable[str] = ()) -> GroundProgram:
         if signature in relevant:
             inputs.add(signature)
             lines.append(f"{{ {choice} }}. {fact} :- {choice}.")
-    program = unfold(sliced, inputs).slice(wanted)
+    program = unfold(sliced, inputs).slice(predicates)
     observer = asp.GroundProgram(most=_MOST_RULES)
     try:
         control = grounded("The hypothesis", program.nodes, "\n".join(lines), observer=observer)
@@ -256,16 +256,16 @@ def _read(
     goals = [None if atom is None else goal_of(atom) for atom in query.labels.atoms]
 
     def number(symbol: Any) -> int:
-        found = atoms[symbol]
-        return NEVER if found is None else int(found.literal)
+        atom_of_symbol = atoms[symbol]
+        return NEVER if atom_of_symbol is None else int(atom_of_symbol.literal)
 
     # Facts of clingo need not have a literal of their own; their rules name the atom all the same.
     named = itertools.chain.from_iterable((*rule.heads, *rule.atoms) for rule in observer.rules)
     violated = 1 + max(named, default=0)
     rules = [own_rule for rule in observer.rules if not rule.choice for own_rule in _plain(rule, violated)]
     constrained = any(not rule.heads for rule in observer.rules)
-    found = {goal: atoms[goal] for goal in goals if goal is not None}
-    always = {goal for goal, atom in found.items() if atom is not None and atom.is_fact}
+    atom_of_symbol = {goal: atoms[goal] for goal in goals if goal is not None}
+    always = {goal for goal, atom in atom_of_symbol.items() if atom is not None and atom.is_fact}
     asked: list[int | None] = []
     for k, goal in enumerate(goals):
         if goal is None:

@@ -95,14 +95,14 @@ def describe() -> list[str]:
             )
             continue
         try:
-            shown = subprocess.run(
+            printed = subprocess.run(
                 [path, *program.version],
                 capture_output=True,
                 text=True,
                 timeout=_SECONDS_FOR_VERSION,
                 check=False,
             )
-            version = re.search(r"\d+\.\d+(?:\.\d+)*", shown.stdout + shown.stderr)
+            version = re.search(r"\d+\.\d+(?:\.\d+)*", printed.stdout + printed.stderr)
             text = version.group() if version else "of unknown version"
         except (OSError, subprocess.TimeoutExpired):
             text = "that does not start"
@@ -150,12 +150,12 @@ def _feeds_itself(task: LasTask) -> bool:
 
 def _fastlas_text(task: LasTask) -> str:
     bias = task.bias
-    for found, what in (
+    for is_used, what in (
         (bias.meta_modes or bias.rules, "meta-rules or rules given whole"),
         (bias.body_limit is not None, "a limit on the body"),
         (any(literal.recall is not None for literal in bias.literals), "recalls"),
     ):
-        if found:
+        if is_used:
             raise NotApplicable(f"{task.name}: FastLAS does not support {what}.")
     # FastLAS 2 knows no #constant: a type of its own holds them, so that no context fact is made up
     kinds = {kind for kind, _ in bias.constants}

@@ -189,7 +189,7 @@ class GroundBias:
             each = group[0]
             if len(group) > 1 or each.sums or not each.atom:
                 return None
-            found = {source[atom] for atom in each.units if atom in source}
+            origins_of_atom = {source[atom] for atom in each.units if atom in source}
             for body in each.bodies:
                 if min(body, default=1) < 0:
                     return None
@@ -197,14 +197,14 @@ class GroundBias:
                     origins = {source[atom] for atom in body} - {0}
                     if len(origins) > 1:
                         return None
-                    found |= origins or {0}
+                    origins_of_atom |= origins or {0}
             if each.atom in source:
-                found.add(each.atom)
-            elif 0 in found:
-                found = {0}
-            if len(found) > 1:
+                origins_of_atom.add(each.atom)
+            elif 0 in origins_of_atom:
+                origins_of_atom = {0}
+            if len(origins_of_atom) > 1:
                 return None
-            source |= dict.fromkeys([each.atom] if found else [], *found)
+            source |= dict.fromkeys([each.atom] if origins_of_atom else [], *origins_of_atom)
         return source
 
     def weights(self) -> tuple[int, Weights] | None:
@@ -276,8 +276,8 @@ class _Values:
 
     def add(self, atom: int, bits: Bits) -> None:
         """Say that an atom holds there too."""
-        known = self._values.get(atom)
-        self._values[atom] = bits if known is None else known | bits
+        before = self._values.get(atom)
+        self._values[atom] = bits if before is None else before | bits
 
     def define(self, group: Sequence[_Definition]) -> None:
         """Say that atoms hold where one of their bodies does; of recursive ones, the least such values."""
@@ -291,19 +291,19 @@ class _Values:
 
     def _define_once(self, definition: _Definition) -> None:
         values = self._values
-        found = self._holds(definition.atom).copy()
+        derived = self._holds(definition.atom).copy()
         for atom in definition.units:
-            known = values.get(atom)
-            if known is not None:
-                np.bitwise_or(found, known, out=found)
+            unit = values.get(atom)
+            if unit is not None:
+                np.bitwise_or(derived, unit, out=derived)
         for body in definition.bodies:
             everywhere = self._full.copy()
             for literal in body:
                 everywhere &= self._holds(literal)
-            found |= everywhere
+            derived |= everywhere
         for bound, weighted in definition.sums:
-            found |= np.packbits(self._count(weighted) >= bound)
-        values[definition.atom] = found
+            derived |= np.packbits(self._count(weighted) >= bound)
+        values[definition.atom] = derived
 
     def _count(self, weighted: tuple[tuple[int, int], ...]) -> npt.NDArray[np.int64]:
         count = self._counts.get(weighted)

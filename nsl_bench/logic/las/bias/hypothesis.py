@@ -39,7 +39,7 @@ def parse_rules(text: str, what: str = "the hypothesis") -> tuple[str, ...]:
     for node in program.constants:
         raise UserError(f"{what}: '{node}' is not a rule.")
     return tuple(
-        _SEPARATOR.sub(lambda found: ", " if found[0] == "; " else found[0], rule.text)
+        _SEPARATOR.sub(lambda separator: ", " if separator[0] == "; " else separator[0], rule.text)
         for rule in program.rules
     )
 
@@ -153,14 +153,16 @@ def _cost(task: LasTask, distinct: Mapping[str, Rule]) -> int:
     """`hypothesis_cost` of different rules by their text."""
     if not distinct and not task.bias.final:
         return 0
-    known = domains(task)
+    type_domains = domains(task)
     given = _given_costs(task.bias)
     of_given = [given.get(normal_form(rule)) if given else None for rule in distinct.values()]
     options: list[list[RuleParts]] = []
     for rule, cost in zip(distinct.values(), of_given, strict=True):
-        read = readings(task.bias, known, rule, exact=cost is not None)
+        read = readings(task.bias, type_domains, rule, exact=cost is not None)
         parts = [(reading.head, reading.literals) for reading in read]
-        options.append(parts if parts or cost is not None else [_without_guards(task.bias, known, rule)])
+        options.append(
+            parts if parts or cost is not None else [_without_guards(task.bias, type_domains, rule)]
+        )
     prices = iter(rule_costs(task.bias, [parts for group in options for parts in group]))
     total = 0
     chosen: list[RuleParts] = []
@@ -186,7 +188,7 @@ def _given_costs(bias: LanguageBias) -> dict[str, int]:
     return result
 
 
-def _without_guards(bias: LanguageBias, known: Domains, rule: Rule) -> RuleParts:
+def _without_guards(bias: LanguageBias, type_domains: Domains, rule: Rule) -> RuleParts:
     """Head and body of a rule that the modes do not allow, without what looks like a guard.
 
     Inequalities are free where `#ground_without_replacement` asks for some and no mode declares any.
@@ -200,7 +202,7 @@ def _without_guards(bias: LanguageBias, known: Domains, rule: Rule) -> RuleParts
     used = set() if head is None else set(variables_in(rule.node.head))
     for literal in rule.node.body:
         guard = guard_of(literal)
-        if guard is not None and guard[0] in known.guarded:
+        if guard is not None and guard[0] in type_domains.guarded:
             guards.append((str(literal), guard[1]))
         else:
             used |= variables_in(literal)
@@ -220,12 +222,12 @@ def with_type_guards(task: LasTask, rule: str) -> str:
 
     Of a rule that they do not allow, each literal tells what it can.
     """
-    known = domains(task)
+    type_domains = domains(task)
     read = _read(rule)
-    reading: Reading | None = next(readings(task.bias, known, read, exact=False), None)
-    types = types_told(task.bias, known, read) if reading is None else reading.types
+    reading: Reading | None = next(readings(task.bias, type_domains, read, exact=False), None)
+    types = types_told(task.bias, type_domains, read) if reading is None else reading.types
     head, body = _parts(read)
-    missing = [f"{kind}({name})" for name, kind in types.items() if kind in known.guarded]
+    missing = [f"{kind}({name})" for name, kind in types.items() if kind in type_domains.guarded]
     parts = list(dict.fromkeys([*body, *missing]))
     return f"{head or ''} :- {', '.join(parts)}.".lstrip() if parts else f"{head}."
 
@@ -251,19 +253,19 @@ def marks(
 ) -> list[frozenset[str]]:
     """What ``intermediate/1`` holds of each rule, as text."""
     nodes = tuple(bias_program(bias).program.nodes)
-    found = []
+    result = []
     for head, body in rules:
         if budget is not None:
             budget.check()
         atoms = [*([] if head is None else [in_head(head)]), *map(in_body, body)]
         control = grounded("#bias", [*nodes, *atoms_as_rules(atoms)])
         atoms = []
-        control.solve(on_model=lambda model, found=atoms: found.extend(model.symbols(atoms=True)))  # type: ignore[misc]
+        control.solve(on_model=lambda model, result=atoms: result.extend(model.symbols(atoms=True)))  # type: ignore[misc]
         held = [atom.arguments[0] for atom in atoms if atom.match("intermediate", 1)]
         if any(variables_of(term) for term in held):
             raise UserError("intermediate(X) in #bias must not name variables of a rule.")
-        found.append(frozenset(map(str, held)))
-    return found
+        result.append(frozenset(map(str, held)))
+    return result
 
 
 def final_cost(bias: LanguageBias, held: Iterable[str]) -> int:

@@ -86,7 +86,7 @@ def _is_comparison(rule: Rule, constants: set[str]) -> bool:
     terms = rule.node.head.atom.symbol.arguments
     if not all(map(_is_plain, terms)):
         return False
-    known = {term.name for term in terms if term.ast_type == ast.ASTType.Variable}
+    variables = {term.name for term in terms if term.ast_type == ast.ASTType.Variable}
     for literal in rule.node.body:
         if literal.ast_type != ast.ASTType.Literal:
             return False
@@ -101,7 +101,7 @@ def _is_comparison(rule: Rule, constants: set[str]) -> bool:
             map(_is_term, (atom.term, *(guard.term for guard in atom.guards)))
         ):
             return False
-        if not variables_in(atom) <= known:
+        if not variables_in(atom) <= variables:
             return False
     return constants.isdisjoint(str(each) for each in nodes_in(rule.node, ast.ASTType.SymbolicTerm))
 
@@ -188,12 +188,12 @@ class _Instances:
         """bool [values..., extents of 1 possible]."""
         for literal in self._rule.body:
             if literal.atom.ast_type == ast.ASTType.SymbolicAtom:
-                holds, known = self._member(literal.atom.symbol), self._always
+                holds, is_defined = self._member(literal.atom.symbol), self._always
             else:
-                holds, known = self._compare(literal.atom)
+                holds, is_defined = self._compare(literal.atom)
             if literal.sign == ast.Sign.Negation:
                 holds = ~holds
-            self._holds = self._holds & holds & known
+            self._holds = self._holds & holds & is_defined
         return self._holds
 
     def _member(self, atom: ast.AST) -> _Flags:
@@ -206,13 +206,13 @@ class _Instances:
 
     def _compare(self, comparison: ast.AST) -> tuple[_Flags, _Flags]:
         """Where it holds, and where its terms have values."""
-        left, known = self._value(comparison.term)
+        left, is_defined = self._value(comparison.term)
         holds = self._always
         for guard in comparison.guards:
             right, defined = self._value(guard.term)
             holds = holds & _OPERATORS[COMPARISONS[guard.comparison]](left, right)
-            left, known = right, known & defined
-        return holds, known
+            left, is_defined = right, is_defined & defined
+        return holds, is_defined
 
     def _value(self, term: ast.AST) -> tuple[_Keys, _Flags]:
         """The keys of a term's values, and whether it has one: what is no number has no sum."""
@@ -227,9 +227,9 @@ class _Instances:
         else:
             operator = _SUMS[term.operator_type]
             (left, one), (right, other) = self._value(term.left), self._value(term.right)
-        known = one & other & (abs(left) < _BEYOND) & (abs(right) < _BEYOND)
-        sums = operator(np.where(known, left, 0), np.where(known, right, 0))
-        return sums.astype(np.int32).astype(np.int64), known  # clingo's integers have 32 bits
+        is_defined = one & other & (abs(left) < _BEYOND) & (abs(right) < _BEYOND)
+        sums = operator(np.where(is_defined, left, 0), np.where(is_defined, right, 0))
+        return sums.astype(np.int32).astype(np.int64), is_defined  # clingo's integers have 32 bits
 
     def _along(self, axis: int, values: npt.NDArray[_Any]) -> npt.NDArray[_Any]:
         return values.reshape([-1 if k == axis else 1 for k in range(self._n)])

@@ -49,7 +49,7 @@ class Reading:
     types: Mapping[str, str]
 
 
-def readings(bias: LanguageBias, known: Domains, rule: Rule, *, exact: bool) -> Iterator[Reading]:
+def readings(bias: LanguageBias, type_domains: Domains, rule: Rule, *, exact: bool) -> Iterator[Reading]:
     """The readings of a rule, those that count fewer literals first; none if the modes do not allow it.
 
     Args:
@@ -57,15 +57,15 @@ def readings(bias: LanguageBias, known: Domains, rule: Rule, *, exact: bool) -> 
     """
     if rule.is_open:
         return
-    reader = _Reader(bias, known, rule, exact=exact)
+    reader = _Reader(bias, type_domains, rule, exact=exact)
     yield from reader.readings()
 
 
-def types_told(bias: LanguageBias, known: Domains, rule: Rule) -> Types:
+def types_told(bias: LanguageBias, type_domains: Domains, rule: Rule) -> Types:
     """The types of variables that the literals of a rule tell one by one, also of one not allowed."""
     types: Types = {}
     if not rule.is_open:
-        reader = _Reader(bias, known, rule, exact=False)
+        reader = _Reader(bias, type_domains, rule, exact=False)
         pairs: list[tuple[ast.AST, ModeAtom | ModeComparison]] = []
         pairs += [(rule.node.head, mode.atom) for mode in bias.heads]
         pairs += [(literal, mode.literal) for literal in rule.node.body for mode in bias.bodies]
@@ -97,9 +97,9 @@ class _State:
 class _Reader:
     """Tries every way to read the literals of one rule."""
 
-    def __init__(self, bias: LanguageBias, known: Domains, rule: Rule, *, exact: bool) -> None:
+    def __init__(self, bias: LanguageBias, type_domains: Domains, rule: Rule, *, exact: bool) -> None:
         self._bias = bias
-        self._known = known
+        self._known = type_domains
         self._head = None if rule.head == "constraint" else rule.node.head
         self._body = list({str(literal): literal for literal in rule.node.body}.items())
         self._literals = bias.literals

@@ -187,11 +187,13 @@ class BiasProgram:
         costs = {"": 0, "in_head": 0, "in_body": 0}
         reasons: list[tuple[int, ast.AST]] = []
         for rule in self.program.rules:
-            found = _uniform_penalty(rule)
-            if found is None:
+            penalty = _uniform_penalty(rule)
+            if penalty is None:
                 return None
-            source, weight, reason = found
-            if any(other == weight and _may_be_equal(known, reason) for other, known in reasons):
+            source, weight, reason = penalty
+            if any(
+                other == weight and _may_be_equal(other_reason, reason) for other, other_reason in reasons
+            ):
                 return None
             reasons.append((weight, reason))
             costs[source] += weight
@@ -201,10 +203,10 @@ class BiasProgram:
 def unconstrained(bias: LanguageBias) -> LanguageBias | None:
     """The bias without its constraints; None if it has none, or costs without them are no sums."""
     program = bias.scoring
-    kept = tuple(rule for rule in program.rules if rule.derives)
-    if len(kept) == len(program.rules):
+    deriving = tuple(rule for rule in program.rules if rule.derives)
+    if len(deriving) == len(program.rules):
         return None
-    priced = replace(program, rules=kept).slice([PENALTY, INVERT])
+    priced = replace(program, rules=deriving).slice([PENALTY, INVERT])
     statements = [*map(str, priced.constants), *(rule.text for rule in priced.rules)]
     result = replace(bias, penalties=("\n".join(statements),))
     return result if bias_program(result).is_linear else None
@@ -315,10 +317,10 @@ def _uniform_penalty(rule: Rule) -> tuple[str, int, ast.AST] | None:
     with a reason that names the whole body literal.
     """
     symbol = rule.node.head.atom.symbol if rule.head == "atom" else None
-    found = list(_atoms(symbol)) if symbol is not None and symbol.ast_type == ast.ASTType.Function else []
-    if len(found) != 1 or found[0][0] != PENALTY or len(rule.node.body) > 1:
+    penalties = list(_atoms(symbol)) if symbol is not None and symbol.ast_type == ast.ASTType.Function else []
+    if len(penalties) != 1 or penalties[0][0] != PENALTY or len(rule.node.body) > 1:
         return None
-    weight, reason = found[0][1]
+    weight, reason = penalties[0][1]
     names = _constructor_variables(reason)
     if weight.ast_type != ast.ASTType.SymbolicTerm or names is None:
         return None

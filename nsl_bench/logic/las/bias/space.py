@@ -127,10 +127,10 @@ def growing_space(
     """
     budget = budget or Budget()
     bias = task.bias
-    known = domains(task)
-    known.check_constants(bias)
+    type_domains = domains(task)
+    type_domains.check_constants(bias)
     constraints = bias.constraints and not (useful and all(example.positive for example in task.examples))
-    maker = RuleMaker(bias, known)
+    maker = RuleMaker(bias, type_domains)
     rules: list[SpaceRule] = []
     for given in bias.given:
         rules.append(SpaceRule(*rule_parts(given.parsed), given.cost, given.parsed))
@@ -176,9 +176,9 @@ def _sorted(rules: Iterable[SpaceRule]) -> tuple[SpaceRule, ...]:
 class RuleMaker:
     """Makes the rules of one language bias."""
 
-    def __init__(self, bias: LanguageBias, known: Domains) -> None:
+    def __init__(self, bias: LanguageBias, type_domains: Domains) -> None:
         self._bias = bias
-        self._known = known
+        self._known = type_domains
         self._literals = bias.literals
         self._heads = bias.heads
         self._texts: dict[Instance, str] = {}
@@ -254,13 +254,15 @@ class RuleMaker:
         Args:
             joined: literals with variables have one of the rule's, if it has any.
         """
-        known = len(rule.types)
+        n_variables = len(rule.types)
         for i, literal in enumerate(self._literals):
             if literal.recall is not None and self._uses(rule, literal.mode) >= literal.recall:
                 continue
             for arguments, types in self._fillings(literal.literal, rule.types):
-                variables = [each for each in arguments if isinstance(each, int)] if joined and known else ()
-                if variables and min(variables) >= known:
+                variables = (
+                    [each for each in arguments if isinstance(each, int)] if joined and n_variables else ()
+                )
+                if variables and min(variables) >= n_variables:
                     continue
                 if self._is_allowed((i, arguments), rule):
                     yield (i, arguments), types

@@ -98,18 +98,18 @@ class _Search:
             incumbent.raise_bound(outcome, self._space)
             if outcome.chosen is None:
                 return self._core(outcome, incumbent)
-            found = incumbent.offer(tuple(self._rules[k].text for k in outcome.chosen))
+            score = incumbent.offer(tuple(self._rules[k].text for k in outcome.chosen))
             if incumbent.is_proven:
                 return None
-            if found is None or not outcome.proven:
+            if score is None or not outcome.proven:
                 raise Undecided("time or memory ran out")
-            if found.total == outcome.cost and not found.broken:
+            if score.total == outcome.cost and not score.broken:
                 return None
             self._check_progress(outcome)
-            uncovered = incumbent.missed(found, positive=True)
-            violated = incumbent.missed(found, positive=False)
-            known = self._proposer.is_grounded
-            pending = [d for d in self._order if d.content in uncovered | violated and not known(d)]
+            uncovered = incumbent.missed(score, positive=True)
+            violated = incumbent.missed(score, positive=False)
+            is_grounded = self._proposer.is_grounded
+            pending = [d for d in self._order if d.content in uncovered | violated and not is_grounded(d)]
             refuted = self._refute([d for d in self._cautious if d.content in violated], outcome.chosen)
             statistics["counterexamples"] += refuted
             if not pending and not refuted:

@@ -103,12 +103,12 @@ def cover(
         budget: when to stop.
         tell: is told how many examples that must be covered are.
     """
-    found = incumbent.empty
-    if found is None:
+    score = incumbent.empty
+    if score is None:
         return
     problem = incumbent.problem
     search = _Covering(task, problem, budget)
-    missed = incumbent.missed(found)
+    missed = incumbent.missed(score)
     window: list[Demand] = []
     for unmet in (True, False):
         own = [demand for demand in problem.demands if (demand.content in missed) is unmet]
@@ -118,12 +118,12 @@ def cover(
     beam = next(beams)
     while True:
         rules, effect = yield from search.cover(window, beam)
-        found = incumbent.offer(tuple(rule.text for rule in rules))
-        if found is None:
+        score = incumbent.offer(tuple(rule.text for rule in rules))
+        if score is None:
             return
-        if found.broken:
-            tell(f"rules for {hard - len(found.broken)} of {hard} examples that must be covered")
-        missed = incumbent.missed(found)
+        if score.broken:
+            tell(f"rules for {hard - len(score.broken)} of {hard} examples that must be covered")
+        missed = incumbent.missed(score)
         more = [each for each in problem.demands if each.content in missed and each not in window]
         more = [each for each in more if each.is_hard or not effect.unmet]
         if not more and not effect.unmet:
@@ -161,9 +161,9 @@ class _Covering:
         self._bias = task.bias
         self._problem = problem
         self._budget = budget
-        known = domains(task)
-        self._guarded = known.guarded
-        self._maker = RuleMaker(task.bias, known)
+        type_domains = domains(task)
+        self._guarded = type_domains.guarded
+        self._maker = RuleMaker(task.bias, type_domains)
         self._monotone = is_monotone(task.bias)
         negative = any(demand.negative for demand in problem.demands)
         heads = list(self._maker.heads(task.bias.constraints and negative))
@@ -214,13 +214,13 @@ class _Covering:
         rules: tuple[_Candidate, ...] = ()
         (now,) = self._effects((), ())
         while now.unmet or now.score > sum(each.rule.cost for each in rules):
-            known = self._tried(rules, self._pool, now)
-            best = _best(known, now)
+            rated = self._tried(rules, self._pool, now)
+            best = _best(rated, now)
             if best is None or best[1].lost:
-                best, known = yield from self._search(rules, now)
+                best, rated = yield from self._search(rules, now)
             if best is None:
                 break
-            useful = (each for each, effect in known if not effect.lost and effect.betters(now))
+            useful = (each for each, effect in rated if not effect.lost and effect.betters(now))
             self._pool = list(itertools.islice(useful, _POOL))
             yield
             rules, now = self._shortened((*rules, best[0]), best[1])
@@ -263,19 +263,19 @@ class _Covering:
         seen: set[Conjunction] = set()
         stale, exact = 0, 0.0
         for _ in range(_LONGEST + 1):
-            known = self._tried(base, level, now)
+            rated = self._tried(base, level, now)
             yield
-            tried += known
-            found = _best(known if best is None else [best, *known], now)
-            if found is not None and found is best and not best[1].lost:
+            tried += rated
+            rule = _best(rated if best is None else [best, *rated], now)
+            if rule is not None and rule is best and not best[1].lost:
                 break
-            best = found
+            best = rule
             unsafe = [each.form for each in level if not each.safe and each.form is not None]
-            beam = [*unsafe[: self._width], *self._beam(known, now)]
+            beam = [*unsafe[: self._width], *self._beam(rated, now)]
             longer = dict.fromkeys(form for each in beam for form in self._grown(each))
             level = self._candidates([form for form in longer if form not in seen])
             seen.update(longer)
-            most = max((self._exactness(now, effect)[0] for _, effect in known), default=0.0)
+            most = max((self._exactness(now, effect)[0] for _, effect in rated), default=0.0)
             stale, exact = (0, most) if most > exact else (stale + 1, exact)
             if not level or (stale >= _STALE and not unsafe):
                 break
@@ -287,9 +287,9 @@ class _Covering:
 
         A literal with a new variable often changes nothing by itself; what is said of the variable does.
         """
-        known = self._longer.get(form)
-        if known is not None:
-            return known
+        grown = self._longer.get(form)
+        if grown is not None:
+            return grown
         self._budget.check()
         joins = self._joins
         rows = None if joins is None else joins.rows(form)
@@ -316,10 +316,10 @@ class _Covering:
         result = self._maker.literals(form, joined=True)
         return (each for each in result if each[0][0] not in self._avoided)
 
-    def _beam(self, known: _Known, now: _Effect) -> list[Conjunction]:
+    def _beam(self, rated: _Known, now: _Effect) -> list[Conjunction]:
         """The most exact of the rules that change some demand for the better."""
         ranked = []
-        for number, (each, effect) in enumerate(known):
+        for number, (each, effect) in enumerate(rated):
             exactness, gain = self._exactness(now, effect)
             if gain and each.form is not None:
                 kinds = len({i for i, _ in each.form.literals})
@@ -403,9 +403,9 @@ class _Covering:
         return result
 
 
-def _best(known: _Known, now: _Effect) -> tuple[_Candidate, _Effect] | None:
+def _best(rated: _Known, now: _Effect) -> tuple[_Candidate, _Effect] | None:
     """The best rule of those that may be added and make the hypothesis better, rather without loss."""
-    better = [pair for pair in known if pair[0].whole and pair[1].betters(now)]
+    better = [pair for pair in rated if pair[0].whole and pair[1].betters(now)]
     return min(better, key=lambda pair: pair[1][:4], default=None)
 
 

@@ -117,14 +117,14 @@ class Incumbent:
 
         return improved
 
-    def missed(self, found: Score, *, positive: bool | None = None) -> set[Content]:
+    def missed(self, score: Score, *, positive: bool | None = None) -> set[Content]:
         """The contents of the demands of uncovered examples.
 
         Args:
-            found: the score of a hypothesis.
+            score: the score of a hypothesis.
             positive: whether positive or negative examples are asked for; None for both.
         """
-        pairs = zip(self._task.examples, found.covered, strict=True)
+        pairs = zip(self._task.examples, score.covered, strict=True)
         return {self.problem.content(e) for e, ok in pairs if not ok and positive in (None, e.positive)}
 
     def raise_bound(self, outcome: Outcome, space: Space) -> None:

@@ -159,11 +159,11 @@ class Joins:
 
     def step(self, rows: Rows | None, literal: Instance, types: Sequence[str]) -> Rows | None:
         """The substitutions after one more literal; None if that is not for joins."""
-        found = None if rows is None else self._looked_up(rows, literal, types)
-        if rows is None or found is None:
+        join = None if rows is None else self._looked_up(rows, literal, types)
+        if rows is None or join is None:
             return None
-        matches, known, new, negated, _ = found
-        places = [rows.places[each] for each in known]
+        matches, bound, new, negated, _ = join
+        places = [rows.places[each] for each in bound]
         masks: dict[Key, int] = {}
         for row, mask in rows.masks.items():
             values = matches.get(tuple([row[place] for place in places]), ())
@@ -175,12 +175,12 @@ class Joins:
 
     def reach(self, rows: Rows | None, literal: Instance, types: Sequence[str]) -> int | None:
         """The demands that a rule changes after one more literal, as bits; None if that is not for joins."""
-        found = None if rows is None else self._looked_up(rows, literal, types)
-        if rows is None or found is None:
+        join = None if rows is None else self._looked_up(rows, literal, types)
+        if rows is None or join is None:
             return None
-        matches, known, _, negated, _ = found
+        matches, bound, _, negated, _ = join
         changed = 0
-        for key, mask in rows.by(known).items():
+        for key, mask in rows.by(bound).items():
             if (key in matches) is not negated:
                 changed |= mask
         return changed
@@ -194,7 +194,7 @@ class Joins:
         signature = name, len(arguments)
         pattern = (_REPLICA, *arguments) if signature in self._dependent else arguments
         variables = dict.fromkeys([each for each in pattern if isinstance(each, int)])
-        known = tuple([each for each in variables if each in rows.places])
+        bound = tuple([each for each in variables if each in rows.places])
         new = tuple([each for each in variables if each not in rows.places])
         local = signature not in self._dependent and not self._local.isdisjoint(types[each] for each in new)
         if (negated and new) or local:
@@ -218,7 +218,7 @@ class Joins:
                     matches[known_values].append(tuple([values[each] for each in more]))
             mean = sum(map(len, matches.values())) / max(1, len(matches)) if new else 0.0
             result = self._matches[entry] = matches, mean
-        return _Matches(result[0], known, new, negated, result[1])
+        return _Matches(result[0], bound, new, negated, result[1])
 
     def _values(self, pattern: Sequence[Argument], key: Key, types: Sequence[str]) -> dict[int, str] | None:
         """What the variables of an atom stand for; None if it is another atom, or a guard forbids one."""

@@ -113,10 +113,10 @@ class Trial:
         (alone,) = self.holds((), ())
         own: dict[Signature, list[tuple[str, ...]]] = defaultdict(list)
         dependent = {self._program.predicate(name): (name, n) for name, n in self._program.dependent}
-        known = bool(shared)
+        complete = bool(shared)
         for symbol in self._model:
             signature = dependent.get(symbol.name)
-            if signature is None and known:
+            if signature is None and complete:
                 continue
             arguments = _arguments(symbol)
             if signature is not None:
@@ -147,9 +147,9 @@ class Trial:
         result: dict[int, frozenset[int]] = {}
 
         def keep(model: Model) -> None:
-            shown = [symbol.number for symbol in model.symbols(shown=True)]
+            numbers = [symbol.number for symbol in model.symbols(shown=True)]
             self._model = [] if rules else model.symbols(atoms=True)
-            result[-min(0, *shown)] = frozenset([each - 1 for each in shown if each > 0])
+            result[-min(0, *numbers)] = frozenset([each - 1 for each in numbers if each > 0])
 
         chosen = [Function(self._program.names("chosen"), [number, Number(k)]) for k in range(len(rules) + 1)]
         self._control.assign_external(tried, True)

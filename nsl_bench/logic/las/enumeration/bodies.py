@@ -168,8 +168,8 @@ class Bodies:
         blocks.sort(key=lambda b: (b.used.cost, b.used.variables, b.used.literals))
         kinds = [(block.types, block.binds, block.shape) for block in blocks]
         prices = [self.limits.key(block.used) for block in blocks]
-        kept = undominated(kinds, [block.table for block in blocks], prices, self.vocabulary.interest)
-        return [blocks[i] for i in kept]
+        front = undominated(kinds, [block.table for block in blocks], prices, self.vocabulary.interest)
+        return [blocks[i] for i in front]
 
     def _placed(
         self, head_types: tuple[str, ...], blocks: Sequence[BuildingBlock], *, mirrored: bool = False
@@ -217,8 +217,8 @@ class Bodies:
                         types.append(kind)
         families: set[tuple[str, int, bool]] = set()
         if self.vocabulary.without_replacement:
-            found = (self.literals[i].family for i, variables in parts if variables)
-            families = {family for family in found if family is not None}
+            all_families = (self.literals[i].family for i, variables in parts if variables)
+            families = {family for family in all_families if family is not None}
         holds = relevance.restrict(conjunction.projection)
         where = np.flatnonzero(holds)
         shape: tuple[Component, ...] = ()
@@ -234,18 +234,18 @@ class Bodies:
         self.failure = self.failure or search.failure
 
 
-def _leaf_types(literals: Sequence[BodyLiteral], kept: frozenset[str]) -> frozenset[str]:
+def _leaf_types(literals: Sequence[BodyLiteral], types_used: frozenset[str]) -> frozenset[str]:
     """Types whose variables can be projected out first: an independent set of the types that meet.
 
     Args:
-        kept: types that must stay, e.g. those of head variables.
+        types_used: types that must stay, e.g. those of head variables.
     """
     meets: dict[str, set[str]] = {}
     for literal in literals:
         for i, kind in enumerate(literal.types):
             others = literal.types[:i] + literal.types[i + 1 :]
             meets.setdefault(kind, set()).update(others)
-    candidates = [kind for kind in sorted(meets) if kind not in kept and kind not in meets[kind]]
+    candidates = [kind for kind in sorted(meets) if kind not in types_used and kind not in meets[kind]]
     candidates.sort(key=lambda kind: (len(meets[kind]), kind))
     chosen: set[str] = set()
     for kind in candidates:

@@ -61,14 +61,14 @@ def candidates(
 
     def is_forbidden(rule: Rule, shape: object) -> bool:
         head, body = priced_parts(rule, bodies.literals)
-        found = forbidden.get((head or "", shape))
-        if found is None:
+        verdict = forbidden.get((head or "", shape))
+        if verdict is None:
             assert strict is not None
             from nsl_bench.logic.las.bias.costs import rule_costs
 
-            found = rule_costs(strict, [(head, body)], bodies.budget) == [None]
-            forbidden[head or "", shape] = found
-        return found
+            verdict = rule_costs(strict, [(head, body)], bodies.budget) == [None]
+            forbidden[head or "", shape] = verdict
+        return verdict
 
     for types, group in sorted(by_types.items()):
         relevance = _relevance(group, cells)
@@ -84,8 +84,11 @@ def candidates(
                     continue
                 at, fills = gain.fills(body.positions, body.holds)
                 key = (gain.rows[at].tobytes() + gain.words[at].tobytes(), fills.tobytes())
-                known = best.get(key)
-                if known is None or (cost, len(body.parts)) < (known.rule.cost, len(known.rule.parts)):
+                cheapest = best.get(key)
+                if cheapest is None or (cost, len(body.parts)) < (
+                    cheapest.rule.cost,
+                    len(cheapest.rule.parts),
+                ):
                     rule = Rule(cost, form, body.parts, body.types)
                     if strict is not None and is_forbidden(rule, body.shape):
                         continue

@@ -75,11 +75,11 @@ class Renamings:
         """How each variable is used, told without the names of the variables that are not fixed."""
         uses: list[list[tuple[int, ...]]] = [[] for _ in range(n)]
         for index, variables in placements:
-            known = tuple(v if v < self._n_fixed else -1 for v in variables)
+            fixed = tuple(v if v < self._n_fixed else -1 for v in variables)
             if self._blocks[index].symmetric:
-                known = tuple(sorted(known))
+                fixed = tuple(sorted(fixed))
             for place, variable in enumerate(variables):
-                uses[variable].append((index, 0 if self._blocks[index].symmetric else place, *known))
+                uses[variable].append((index, 0 if self._blocks[index].symmetric else place, *fixed))
         return [tuple(sorted(each)) for each in uses]
 
     def least(
@@ -164,12 +164,12 @@ class TableDigest:
         rows = table.reshape(-1, chunk)
         some = rows.any(axis=1)
         self._some |= some
-        found = np.flatnonzero(some)
+        columns = np.flatnonzero(some)
         lower, upper = (self._keys[:, half, None, first : first + chunk] for half in (0, 1))
         nothing = np.multiply(lower, upper, dtype=np.uint64).sum(axis=-1)
         step = max(1, _BLOCK // chunk)
-        for start in range(0, len(found), step):
-            index = found[start : start + step]
+        for start in range(0, len(columns), step):
+            index = columns[start : start + step]
             part = rows[index]
             low = lower + part.astype(np.uint32)
             high = upper + (part >> _HALF).astype(np.uint32)

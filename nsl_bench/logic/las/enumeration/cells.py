@@ -44,7 +44,7 @@ class Cells:
             for problem in problems
             for target in {id(target.condition): target for target in problem}.values()
         }
-        atoms = {atom for found in literals.values() for atom, _ in found}
+        atoms = {atom for flagged in literals.values() for atom, _ in flagged}
         self.row = {atom: i for i, atom in enumerate(sorted(atoms, key=lambda atom: (atom < 0, atom)))}
         rows = sum(atom >= 0 for atom in atoms)
         flags = {kind: np.zeros((rows, n), np.bool_) for kind in ("wanted", "unwanted", "required")}
@@ -63,7 +63,7 @@ class Cells:
             if len(problems) > 1:
                 np.maximum(weights, weight, out=weights)
         self.weights = weights.reshape(rows, words, 64)
-        packed = {kind: pack(found).reshape(rows, words) for kind, found in flags.items()}
+        packed = {kind: pack(flagged).reshape(rows, words) for kind, flagged in flags.items()}
         self.wanted, self.unwanted, self.required = packed["wanted"], packed["unwanted"], packed["required"]
         self.interesting = self.wanted | self.unwanted
 

@@ -250,22 +250,22 @@ class Search:
                 continue
             options = [self._places(by_type.get(kind, []), kind) for kind in block.types]
             for choice in itertools.product(*options):
-                known = [variable for variable in choice if variable is not None]
-                if len(set(known)) < len(known) or choice.count(None) > spare:
+                old_variables = [variable for variable in choice if variable is not None]
+                if len(set(old_variables)) < len(old_variables) or choice.count(None) > spare:
                     continue
-                if not known and not self._without_replacement:
+                if not old_variables and not self._without_replacement:
                     continue
-                if (self._through_first and 0 not in known) or _is_mirrored(block, choice):
+                if (self._through_first and 0 not in old_variables) or _is_mirrored(block, choice):
                     continue
                 numbers = itertools.count(len(types))
                 variables = tuple(next(numbers) if v is None else v for v in choice)
                 new = tuple(kind for v, kind in zip(choice, block.types, strict=True) if v is None)
-                result.append(((index, variables), new, bool(known)))
+                result.append(((index, variables), new, bool(old_variables)))
         return result
 
-    def _places(self, known: list[int], kind: str) -> list[int | None]:
+    def _places(self, variables: list[int], kind: str) -> list[int | None]:
         """The variables of a type that a block may have: the known ones, or a new one (None)."""
-        return [*known] if known and kind in self._single else [*known, None]
+        return [*variables] if variables and kind in self._single else [*variables, None]
 
     def _grow(
         self, state: Conjunction, placed: Sequence[tuple[Placement, tuple[str, ...]]]
@@ -432,12 +432,12 @@ class Sieve:
         """The tests that leave fewer values than these do, and those that constraints may want besides."""
         left = self._left(tests)
         result: set[int] = set()
-        known = {self._kinds[i] for i in tests} if self._sighted else set(self._kinds.values())
+        kinds = {self._kinds[i] for i in tests} if self._sighted else set(self._kinds.values())
         for i in self._order:
             rest = left & self._rows[i]
-            if rest and (rest != left or self._kinds[i] not in known):
+            if rest and (rest != left or self._kinds[i] not in kinds):
                 result.add(i)
-                known |= {self._kinds[i]} if rest == left else set()
+                kinds |= {self._kinds[i]} if rest == left else set()
         return result
 
     def _left(self, tests: Sequence[int]) -> int:

@@ -168,7 +168,7 @@ class Equivalence:
             known: atoms and predicates that may be compared even if nothing derives them; None: any.
         """
         budget = Budget.of(time_limit, None)
-        wanted = [compared(text) for text in atoms]
+        asked = [compared(text) for text in atoms]
         rules = [
             _hypothesis(texts, what)
             for texts, what in ((first, "the first hypothesis"), (second, "the second hypothesis"))
@@ -179,7 +179,7 @@ class Equivalence:
             derived = ", ".join(f"{name}/{arity}" for name, arity in sorted(derived_twice))
             raise UserError(f"The hypotheses must not derive {derived}, because the inputs derive it.")
         if known is not None:
-            self._check_derived(wanted, both, [compared(text) for text in known])
+            self._check_derived(asked, both, [compared(text) for text in known])
         shared = [rule for rule in self._background.rules if not rule.signatures & apart]
         doubled = [rule for rule in self._background.rules if rule.signatures & apart]
         self._check_inputs(shared, budget)
@@ -188,13 +188,13 @@ class Equivalence:
             _check_stratified(Program((*doubled, *hypothesis.rules)))
             for k, rule in enumerate((*doubled, *hypothesis.rules)):
                 lines += self._doubled(rule, apart, side, k)
-        lines += self._differences(wanted, apart, self._background.classical | both.classical)
+        lines += self._differences(asked, apart, self._background.classical | both.classical)
         control = _grounded(lines, budget, "--heuristic=Domain")
         if known is not None:
             violable = any(rule.head == "constraint" for rule in (*doubled, *both.rules))
             violable |= bool(apart & (self._background.classical | both.classical))
-            fixed = set() if violable else {each.signature for each in wanted} - apart
-            self._check_possible(control, wanted, fixed, [compared(text) for text in known])
+            fixed = set() if violable else {each.signature for each in asked} - apart
+            self._check_possible(control, asked, fixed, [compared(text) for text in known])
         control.add("differ", [], f":- not {self._names('differ')}.")
         control.ground([("differ", [])])
         return find_counterexample(control, self._inputs.derived, self._names, budget)
@@ -209,14 +209,14 @@ class Equivalence:
         return self._names(f"{'n' if classical else 'p'}_{signature[0]}")
 
     def _differences(
-        self, wanted: Sequence[Compared], apart: frozenset[Signature], classical: frozenset[Signature]
+        self, asked: Sequence[Compared], apart: frozenset[Signature], classical: frozenset[Signature]
     ) -> list[str]:
         """What derives ``differ``: an atom that one hypothesis says and the other does not."""
         says, bad, differ = (self._names(name) for name in ("says", "violated", "differ"))
         a = self._names.variable("atom")
         lines = ["#show.", f"#show {says}/2.", f"{bad}(0) :- #false. {bad}(1) :- #false."]
         lines += [f"{differ} :- {says}({i},{a}), not {says}({1 - i},{a})." for i in _SIDES]
-        for each in wanted:
+        for each in asked:
             for side in _SIDES:
                 held = each.term
                 if each.signature in apart:
@@ -249,14 +249,14 @@ class Equivalence:
             for literal in changed.body
         ):
             return [f"{head} :- {body}."]
-        found = {name for node in changed.body for name in variables_in(node)}
-        holds = f"{self._names('holds')}({','.join([str(side), str(k), *sorted(found - {'_'})])})"
+        variables = {name for node in changed.body for name in variables_in(node)}
+        holds = f"{self._names('holds')}({','.join([str(side), str(k), *sorted(variables - {'_'})])})"
         return [f"{holds} :- {body}.", f"{head} :- {holds}."]
 
-    def _check_derived(self, wanted: Sequence[Compared], both: Program, known: Sequence[Compared]) -> None:
+    def _check_derived(self, asked: Sequence[Compared], both: Program, known: Sequence[Compared]) -> None:
         """Refuse to compare what no rule derives, or what the inputs say and not the hypotheses."""
         expected = {each.predicate for each in known} | {_predicate(each) for each in both.derived}
-        for each in wanted:
+        for each in asked:
             if each.signature in self._inputs.derived:
                 raise UserError(f"The inputs fix '{each.text}', so the hypotheses cannot differ on it.")
             if each.signature not in self._background.derived and each.predicate not in expected:
@@ -268,14 +268,14 @@ class Equivalence:
     def _check_possible(
         self,
         control: Control,
-        wanted: Sequence[Compared],
+        asked: Sequence[Compared],
         fixed: Collection[Signature],
         known: Sequence[Compared],
     ) -> None:
         """Refuse to compare what neither hypothesis derives from any input, or what is `fixed` by it."""
         says = self._names("says")
         possible = {str(atom.symbol.arguments[1]) for atom in control.symbolic_atoms.by_signature(says, 2)}
-        for each in wanted:
+        for each in asked:
             derived = each.term in possible if each.is_ground else any(map(each.matches, possible))
             derived = derived and each.signature not in fixed
             if not derived and not any(other.includes(each) for other in known):

@@ -141,8 +141,8 @@ class _Block:
         # a further rule meets no need that the configuration leaves, for that would be another one's
         offers = np.flatnonzero(supports[need])
         unmet = ~self.met(supports)[~meets]
-        fits = _counted(unmet, supports[np.ix_(np.array(self.needs, np.intp), offers)].T) == 0
-        which, offer = np.nonzero(fits)
+        meets_need = _counted(unmet, supports[np.ix_(np.array(self.needs, np.intp), offers)].T) == 0
+        which, offer = np.nonzero(meets_need)
         extended = without[which]
         extended[np.arange(len(which)), offers[offer]] = True
         extended = extended[_irredundant(extended, supports[list(needs)])]
@@ -165,8 +165,8 @@ def _irredundant(sets: Flags, supports: Flags) -> Flags:
     """bool [s]: sets of rules (bool [s, r]), each of them alone in supporting some need (bool [k, r])."""
     alone = _counted(sets, supports) == 1
     useful = sets & (_counted(alone, supports.T) > 0)
-    kept: Flags = useful.sum(axis=1) == sets.sum(axis=1)
-    return kept
+    irredundant: Flags = useful.sum(axis=1) == sets.sum(axis=1)
+    return irredundant
 
 
 class _Joiner:

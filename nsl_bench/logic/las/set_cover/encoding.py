@@ -62,21 +62,21 @@ class MaxSat:
 
 
 def solve_by_maxsat(
-    instance: Instance, known: Choice, budget: Budget | None = None, conflicts: int | None = None
+    instance: Instance, incumbent: Choice, budget: Budget | None = None, conflicts: int | None = None
 ) -> Choice:
     """The choice of least score.
 
     Args:
         conflicts: of the solver, after which to stop; None: never.
     """
-    problem, chosen = encoded(instance.capped(known.score))
+    problem, chosen = encoded(instance.capped(incumbent.score))
     optimum = problem.solve(budget, conflicts)
-    rules, score = known.rules, known.score
+    rules, score = incumbent.rules, incumbent.score
     if optimum.rules is not None and optimum.score + instance.constant < score:
         model = set(optimum.rules)
         rules = instance.named(i for i, variable in enumerate(chosen) if variable in model)
         score = optimum.score + instance.constant
-    low = max(known.bound, optimum.bound + instance.constant)
+    low = max(incumbent.bound, optimum.bound + instance.constant)
     return Choice(rules, score, score if optimum.proven else min(score, low), optimum.proven)
 
 
@@ -188,8 +188,8 @@ class _CoreGuided:
         values = np.asarray(model, np.int64)
         signs = np.zeros(int(np.abs(values).max(initial=0)) + 1, np.bool_)
         signs[values[values > 0]] = True
-        known = np.abs(self._literals) < len(signs)
-        true = np.where(known, signs[np.where(known, np.abs(self._literals), 0)], False)
+        is_encoded = np.abs(self._literals) < len(signs)
+        true = np.where(is_encoded, signs[np.where(is_encoded, np.abs(self._literals), 0)], False)
         cost = int(self._weights[true != (self._literals > 0)].sum())
         if self.best is None or cost < self.best_cost:
             self.best, self.best_cost = tuple(np.flatnonzero(signs).tolist()), cost

@@ -117,15 +117,15 @@ class Instance:
         supports, violates = self.supports[:, rules], self.violates[:, rules]
         supportable = np.append(supports.any(axis=1), True)
         possible = supportable[self.padded].all(axis=1)
-        kept = np.flatnonzero(possible & (self.needy | violates.any(axis=1)))
-        used, needs = self._needs_of(kept)
+        rows = np.flatnonzero(possible & (self.needy | violates.any(axis=1)))
+        used, needs = self._needs_of(rows)
         return Instance(
             rules=self.rules[rules],
             costs=self.costs[rules],
-            weights=self.weights[kept],
+            weights=self.weights[rows],
             needs=needs,
             supports=supports[used],
-            violates=violates[kept],
+            violates=violates[rows],
             constant=self.constant + int(self.weights[~possible].sum()),
         )
 
@@ -158,12 +158,12 @@ def prune(instance: Instance, limit: int, *, dominance: bool = True) -> Instance
         dominance: also drops dominated rules.
     """
     while len(instance.rules):
-        kept = _worthwhile(instance, limit)
+        rules = _worthwhile(instance, limit)
         if dominance:
-            kept &= ~dominated(instance, kept)
-        if kept.all():
+            rules &= ~dominated(instance, rules)
+        if rules.all():
             break
-        instance = instance.restricted(kept)
+        instance = instance.restricted(rules)
     return instance
 
 

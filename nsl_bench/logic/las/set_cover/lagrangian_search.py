@@ -29,11 +29,11 @@ _SURE = 0.02
 _RISE = 0.3
 
 
-def search(instance: Instance, known: Choice, budget: Budget | None = None) -> Choice:
+def search(instance: Instance, incumbent: Choice, budget: Budget | None = None) -> Choice:
     """The choice of least score; on a deadline, the best one so far, with a bound."""
-    result = _Search(instance.capped(known.score), known, budget)
+    result = _Search(instance.capped(incumbent.score), incumbent, budget)
     proven = result.run()
-    bound = result.score if proven else max(known.bound, min(result.lowest(), result.score))
+    bound = result.score if proven else max(incumbent.bound, min(result.lowest(), result.score))
     return Choice(result.rules, result.score, bound, proven)
 
 
@@ -56,10 +56,10 @@ class _Node:
 
 
 class _Search:
-    def __init__(self, instance: Instance, known: Choice, budget: Budget | None) -> None:
+    def __init__(self, instance: Instance, incumbent: Choice, budget: Budget | None) -> None:
         self.instance = instance
-        self.rules = known.rules
-        self.score = known.score
+        self.rules = incumbent.rules
+        self.score = incumbent.score
         self.budget = budget
         most = max(_MOST_CONFIGURATIONS, int(_MORE * instance.supports.sum()))
         self.whole = configurations(instance, most, budget)

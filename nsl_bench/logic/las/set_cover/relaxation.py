@@ -103,17 +103,17 @@ class Relaxation:
         if len(np.unique(block)) < n_blocks:
             return None
         sizes = np.diff(whole.starts)
-        kept = np.repeat(left, sizes) & ~paid[whole.charges]
-        charge = whole.charges[kept]
-        row = np.repeat(np.cumsum(left) - 1, sizes)[kept]
+        left_over = np.repeat(left, sizes) & ~paid[whole.charges]
+        charge = whole.charges[left_over]
+        row = np.repeat(np.cumsum(left) - 1, sizes)[left_over]
         times = np.bincount(block[row] * n_charges + charge, minlength=n_blocks * n_charges)
         n_users = (times > 0).reshape(n_blocks, n_charges).sum(axis=0)
         own = np.zeros(len(block), np.int64)
         np.add.at(own, row, np.where(n_users == 1, whole.weights, 0)[charge])
         shared = n_users > 1
         charges = np.flatnonzero(shared)
-        kept = shared[charge]
-        row, charge = row[kept], charge[kept]
+        left_over = shared[charge]
+        row, charge = row[left_over], charge[left_over]
         columns = block[row] * len(charges) + (np.cumsum(shared) - 1)[charge]
         ends = np.searchsorted(row, np.arange(len(block) + 1))
         ones = (np.ones(len(columns), np.float32), columns.astype(np.int32), ends.astype(np.int32))

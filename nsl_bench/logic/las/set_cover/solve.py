@@ -26,22 +26,22 @@ def solve(instance: Instance, budget: Budget | None = None) -> Choice:
 
     On a deadline, the best choice so far, with a bound.
     """
-    known = _chosen(instance, (), instance.score(()))
-    instance = prune(instance, known.score)
+    incumbent = _chosen(instance, (), instance.score(()))
+    instance = prune(instance, incumbent.score)
     if len(instance.rules) > _FEW_RULES:
         picked, score = greedy(instance, budget)
-        if score < known.score:
-            known = _chosen(instance, picked, score)
-        instance = prune(instance, known.score)
+        if score < incumbent.score:
+            incumbent = _chosen(instance, picked, score)
+        instance = prune(instance, incumbent.score)
     if not len(instance.rules):
-        return known._replace(bound=known.score, proven=True)
+        return incumbent._replace(bound=incumbent.score, proven=True)
     parts = split(instance)
     if len(parts) > 1:
-        return _by_parts(instance, parts, known, budget)
-    known = _by_branching(instance, known, budget)
-    if known.proven:
-        return known
-    return _by_bounds(prune(instance, known.score), known, budget)
+        return _by_parts(instance, parts, incumbent, budget)
+    incumbent = _by_branching(instance, incumbent, budget)
+    if incumbent.proven:
+        return incumbent
+    return _by_bounds(prune(instance, incumbent.score), incumbent, budget)
 
 
 def _chosen(instance: Instance, picked: Sequence[int], score: int) -> Choice:
@@ -49,43 +49,45 @@ def _chosen(instance: Instance, picked: Sequence[int], score: int) -> Choice:
     return Choice(instance.named(picked), score, instance.constant, False)
 
 
-def _by_parts(instance: Instance, parts: Sequence[Instance], known: Choice, budget: Budget | None) -> Choice:
+def _by_parts(
+    instance: Instance, parts: Sequence[Instance], incumbent: Choice, budget: Budget | None
+) -> Choice:
     """What the parts give together, or the choice known if that is no worse."""
     choices = [solve(part, budget) for part in parts]
     score = instance.constant + sum(choice.score for choice in choices)
     bound = instance.constant + sum(choice.bound for choice in choices)
     proven = all(choice.proven for choice in choices)
-    if score < known.score:
+    if score < incumbent.score:
         rules = tuple(sorted(rule for choice in choices for rule in choice.rules or ()))
-        known = Choice(rules, score, bound, proven)
-    return known._replace(bound=known.score if proven else min(bound, known.score), proven=proven)
+        incumbent = Choice(rules, score, bound, proven)
+    return incumbent._replace(bound=incumbent.score if proven else min(bound, incumbent.score), proven=proven)
 
 
 def _by_branching(
-    instance: Instance, known: Choice, budget: Budget | None, work: int | None = None
+    instance: Instance, incumbent: Choice, budget: Budget | None, work: int | None = None
 ) -> Choice:
     """Branch and bound by price, from a known choice and bound."""
-    result = branch_and_bound(instance, known.score, budget, work)
-    bound = result.score if result.proven else min(known.bound, result.score)
-    return result._replace(rules=known.rules if result.rules is None else result.rules, bound=bound)
+    result = branch_and_bound(instance, incumbent.score, budget, work)
+    bound = result.score if result.proven else min(incumbent.bound, result.score)
+    return result._replace(rules=incumbent.rules if result.rules is None else result.rules, bound=bound)
 
 
-def _by_bounds(instance: Instance, known: Choice, budget: Budget | None) -> Choice:
+def _by_bounds(instance: Instance, incumbent: Choice, budget: Budget | None) -> Choice:
     """MaxSAT, and what is next where it does not finish."""
     from nsl_bench.logic.las.set_cover.configurations import is_searchable
     from nsl_bench.logic.las.set_cover.encoding import solve_by_maxsat
 
     timed = budget is not None and budget.deadline is not None
     share = budget.before(_SHARE_OF_MAXSAT) if budget is not None else None
-    searchable = is_searchable(instance.capped(known.score))
-    known = solve_by_maxsat(instance, known, share, _CONFLICTS if searchable else None)
-    if known.proven:
-        return known
+    searchable = is_searchable(instance.capped(incumbent.score))
+    incumbent = solve_by_maxsat(instance, incumbent, share, _CONFLICTS if searchable else None)
+    if incumbent.proven:
+        return incumbent
     if not searchable:
-        return _by_branching(instance, known, budget, UNLIMITED) if timed else known
+        return _by_branching(instance, incumbent, budget, UNLIMITED) if timed else incumbent
     from nsl_bench.logic.las.set_cover.lagrangian_search import search
 
-    return search(instance, known, budget)
+    return search(instance, incumbent, budget)
 
 
 _MOST_RULES_POLISHED = 400
@@ -99,7 +101,7 @@ def greedy(instance: Instance, budget: Budget | None = None) -> tuple[tuple[int,
     Rules are added (Chvátal: "A greedy heuristic for the set-covering problem", Mathematics of Operations
     Research 1979), dropped and exchanged while that lowers the score.
     """
-    return min((_greedy(instance, caution, budget) for caution in (0, 1)), key=lambda found: found[1])
+    return min((_greedy(instance, caution, budget) for caution in (0, 1)), key=lambda choice: choice[1])
 
 
 def _greedy(instance: Instance, caution: int, budget: Budget | None) -> tuple[tuple[int, ...], int]:

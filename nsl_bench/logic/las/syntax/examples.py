@@ -42,10 +42,10 @@ class ExampleReader:
         match = statement.example
         assert match is not None
         context = match.group("context") or ""
-        known = self._contexts.get(context)
+        parsed = self._contexts.get(context)
         statements: tuple[str, ...]
-        if known is not None:
-            statements = known
+        if parsed is not None:
+            statements = parsed
         elif not _SIMPLE_CONTEXT.fullmatch(context) or _DOTTED.search(context):
             statements = self._context(context, match.start("context"))
         else:
@@ -103,13 +103,13 @@ class ExampleReader:
         return tuple(" ".join(statement.text.split()) for statement in inner.statements())
 
     def _atoms(self, text: str, offset: int) -> tuple[str, ...]:
-        known = self._read.get(text)
-        if known is None:
+        result = self._read.get(text)
+        if result is None:
             atoms = split_arguments(text)
             for atom, at in atoms:
                 self._atom_places.setdefault(atom, offset + at)
-            known = self._read[text] = tuple(atom for atom, _ in atoms)
-        return known
+            result = self._read[text] = tuple(atom for atom, _ in atoms)
+        return result
 
     def _add(
         self,

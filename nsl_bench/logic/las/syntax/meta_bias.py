@@ -160,8 +160,8 @@ def unheard(
             seen.add((place, signature))
             own = _OWN[place, 1] if dialect == "ilasp" else place
             fix = " A negated literal is 'neg(A)'." if signature == ("naf", 1) else ""
-            shown = f"{own}({signature[0]}/{signature[1]})"
-            yield f"#bias asks for {shown}, which no mode declares, so that it never holds.{fix}"
+            asked = f"{own}({signature[0]}/{signature[1]})"
+            yield f"#bias asks for {asked}, which no mode declares, so that it never holds.{fix}"
 
 
 def _asked(rule: asp.Rule) -> Iterator[tuple[str, Signature]]:

@@ -188,10 +188,10 @@ class _Reader:
 
     def task(self) -> TaskText:
         if found := stray(self.source.text):
-            offset, shown = found
+            offset, character = found
             raise self.source.error(
                 offset,
-                f"the character {shown} is not allowed; only ASCII is, except in strings and comments.",
+                f"the character {character} is not allowed; only ASCII is, except in strings and comments.",
             )
         spans: list[tuple[int, int]] = []
         for statement in self.source.statements():
@@ -339,8 +339,8 @@ class _Reader:
     def _match(self, pattern: re.Pattern[str], statement: Statement, shape: str) -> re.Match[str]:
         match = pattern.match(statement.text.strip())
         if match is None:
-            found = " ".join(statement.text.split())[:60]
-            raise self.source.error(statement.offset, f"'{found}' must have the form '{shape}.'.")
+            excerpt = " ".join(statement.text.split())[:60]
+            raise self.source.error(statement.offset, f"'{excerpt}' must have the form '{shape}.'.")
         return match
 
     def _penalty(self, statement: Statement) -> None:

@@ -79,8 +79,8 @@ class Source:
             most: the greatest that is allowed.
         """
         if digits.startswith("-") or len(digits.lstrip("0")) > len(str(most)) or int(digits) > most:
-            shown = digits if len(digits) <= 20 else f"{digits[:8]}... ({len(digits)} digits)"
-            raise self.error(offset, f"{what} must be between 0 and {most}; got {shown}.")
+            number = digits if len(digits) <= 20 else f"{digits[:8]}... ({len(digits)} digits)"
+            raise self.error(offset, f"{what} must be between 0 and {most}; got {number}.")
         return int(digits)
 
     def statements(self) -> Iterator[Statement]:

@@ -72,7 +72,7 @@ class Settled(NamedTuple):
 def reached(vocabulary: Vocabulary) -> dict[str, Reach]:
     """What is known of each type that only tests compare."""
     bias, grounding = vocabulary.bias, vocabulary.grounding
-    known: list[tuple[ModeAtom, bool]] = []
+    literals: list[tuple[ModeAtom, bool]] = []
     kinds = {kind for head in bias.heads for kind in head.atom.variable_types}
     others: set[str] = set()
     loose: set[str] = set()
@@ -83,7 +83,7 @@ def reached(vocabulary: Vocabulary) -> dict[str, Reach]:
             others |= set(types) if len(types) > 1 else set()
             bounded |= set(types) if mode.literal.has_thresholds else set()
             continue
-        known.append((mode.literal, mode.negated))
+        literals.append((mode.literal, mode.negated))
         kinds |= set(types)
         loose |= set(types) if mode.negated else set()
 
@@ -97,7 +97,7 @@ def reached(vocabulary: Vocabulary) -> dict[str, Reach]:
     result: dict[str, dict[Symbol, Bits]] = {kind: {} for kind in kinds - others if matters(kind)}
     if not result:
         return {}
-    for atom, negated in known:
+    for atom, negated in literals:
         _reach(result, vocabulary, atom, grounding.atoms(*atom.signature), negated)
     for symbol, number in grounding.learned.items():
         if number in vocabulary.interest.asked:
@@ -120,7 +120,7 @@ def _is_static(vocabulary: Vocabulary, signature: Signature) -> bool:
 
 
 def _reach(
-    found: dict[str, dict[Symbol, Bits]],
+    reached: dict[str, dict[Symbol, Bits]],
     vocabulary: Vocabulary,
     atom: ModeAtom,
     instances: Iterable[tuple[Sequence[Symbol], Bits]],
@@ -129,10 +129,10 @@ def _reach(
     """Note the values that an atom gives its variables, or that it denies them."""
     types = atom.variable_types
     nowhere = np.zeros_like(vocabulary.grounding.full)
-    for arguments, bits in () if found.keys().isdisjoint(types) else instances:
+    for arguments, bits in () if reached.keys().isdisjoint(types) else instances:
         filling = vocabulary.fillings(atom, arguments)
         for kind, value in zip(types, filling[0] if filling else (), strict=False):
-            if (own := found.get(kind)) is not None:
+            if (own := reached.get(kind)) is not None:
                 own[value] = own.get(value, nowhere) | (nowhere if negated else bits)
 
 
@@ -160,10 +160,10 @@ def settled(vocabulary: Vocabulary, kind: str, reach: Reach, *, narrows: bool) -
     unnamed = np.array([reach.loose and value not in reach.named for value in values], np.bool_)
     if not reach.loose:
         return Settled(values, result, complete, unnamed, witness)
-    kept = _apart(values, result, ~unnamed, witness)
-    result = {mode: [(constants, row[kept]) for constants, row in each] for mode, each in result.items()}
-    place = None if witness is None else kept.index(witness)
-    return Settled(tuple(values[i] for i in kept), result, complete, unnamed[kept], place)
+    places = _apart(values, result, ~unnamed, witness)
+    result = {mode: [(constants, row[places]) for constants, row in each] for mode, each in result.items()}
+    place = None if witness is None else places.index(witness)
+    return Settled(tuple(values[i] for i in places), result, complete, unnamed[places], place)
 
 
 def _values(vocabulary: Vocabulary, kind: str, reach: Reach) -> tuple[tuple[Symbol, ...], int | None]:
@@ -301,36 +301,36 @@ def _narrowed(
     prices = [(*literal.costs.values(), literal.size) for literal in literals]
     kinds = [literal.kind for literal in literals]
     interest = Interest(pack(good), pack(bad), frozenset())
-    kept = undominated(kinds, [pack(row) for _, row in result], prices, interest)
+    tests = undominated(kinds, [pack(row) for _, row in result], prices, interest)
     complete = True
     if witness is not None:
         for kind in set(kinds):
-            own_prices = [prices[i] for i in kept if kinds[i] == kind]
-            at = [prices[i] for i in kept if kinds[i] == kind and result[i][1][witness]]
+            own_prices = [prices[i] for i in tests if kinds[i] == kind]
+            at = [prices[i] for i in tests if kinds[i] == kind and result[i][1][witness]]
             complete &= bool(at) and min(at) == min(own_prices)
-    return [result[i] for i in kept], complete
+    return [result[i] for i in tests], complete
 
 
 def _different(rows: Bits) -> npt.NDArray[np.intp]:
     """The first of each different row of uint64 [rows, words], in order."""
     names = np.zeros(len(rows), np.intp)
     for column in rows.T:
-        known, own = np.unique(column, return_inverse=True)
-        names = np.unique(names * len(known) + own, return_inverse=True)[1]
+        values, own = np.unique(column, return_inverse=True)
+        names = np.unique(names * len(values) + own, return_inverse=True)[1]
     return np.sort(np.unique(names, return_index=True)[1])
 
 
 def _apart(
-    values: Sequence[Symbol], found: Mapping[ModeLiteral, list[Test]], named: _Rows, witness: int | None
+    values: Sequence[Symbol], tests: Mapping[ModeLiteral, list[Test]], named: _Rows, witness: int | None
 ) -> list[int]:
     """The places of the values that matter: one stands for all unnamed ones of which the same tests hold."""
-    rows = [row for each in found.values() for _, row in each]
+    rows = [row for each in tests.values() for _, row in each]
     seen = np.packbits(np.array(rows, np.bool_).reshape(len(rows), len(values)).T, axis=1)
-    known: set[bytes] = set() if witness is None else {seen[witness].tobytes()}
-    kept: list[int] = []
+    names: set[bytes] = set() if witness is None else {seen[witness].tobytes()}
+    places: list[int] = []
     for i in range(len(values)):
         name = seen[i].tobytes()
-        if named[i] or i == witness or name not in known:
-            kept.append(i)
-            known |= set() if named[i] else {name}
-    return kept
+        if named[i] or i == witness or name not in names:
+            places.append(i)
+            names |= set() if named[i] else {name}
+    return places

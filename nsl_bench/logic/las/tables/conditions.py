@@ -133,12 +133,12 @@ def targets(
     column_of = grounding.columns.of_example.tolist()
     for i, (example, column, formula) in enumerate(zip(task.examples, column_of, formulas, strict=True)):
         joint = (column, id(formula), example.penalty is None)
-        known = merged.get(joint)
-        if known is None:
+        goal = merged.get(joint)
+        if goal is None:
             merged[joint] = (example.penalty or 0, [i], formula)
         else:
-            known[1].append(i)
-            merged[joint] = (known[0] + (example.penalty or 0), known[1], formula)
+            goal[1].append(i)
+            merged[joint] = (goal[0] + (example.penalty or 0), goal[1], formula)
     return [
         Target(column, None if hard else total, formula, tuple(members))
         for (column, _, hard), (total, members, formula) in merged.items()

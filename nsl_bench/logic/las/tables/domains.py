@@ -54,11 +54,11 @@ class Domain:
     @cached_property
     def is_single(self) -> bool:
         """Whether there is no column in which a variable can have two values."""
-        known = np.zeros_like(self.guards[:1])
+        guarded = np.zeros_like(self.guards[:1])
         for guard in self.guards:
-            if (known & guard).any():
+            if (guarded & guard).any():
                 return False
-            known = known | guard
+            guarded = guarded | guard
         return True
 
     @cached_property
@@ -120,18 +120,18 @@ def atom_table(
     places = [
         [d.position.get(s, -1) for d, s in zip(domains, symbols, strict=True)] for symbols, _ in entries
     ]
-    known = [i for i, where in enumerate(places) if min(where, default=0) >= 0]
-    index = np.array([places[i] for i in known], np.intp).reshape(len(known), len(domains)).T
+    places_known = [i for i, where in enumerate(places) if min(where, default=0) >= 0]
+    index = np.array([places[i] for i in places_known], np.intp).reshape(len(places_known), len(domains)).T
     if all(domain.local is None for domain in domains):
         table = np.zeros((*shape, columns.words), np.uint64)
-        if known:
-            table[tuple(index)] = np.stack([entries[i][1] for i in known])
+        if places_known:
+            table[tuple(index)] = np.stack([entries[i][1] for i in places_known])
         return table
     flags = np.zeros((*shape, columns.n), np.bool_)
     step = max(1, _CHUNK // columns.n)
-    for start in range(0, len(known), step):
+    for start in range(0, len(places_known), step):
         part = slice(start, start + step)
-        holds = unpack(np.stack([entries[i][1] for i in known[part]]), columns.n)
+        holds = unpack(np.stack([entries[i][1] for i in places_known[part]]), columns.n)
         entry, column = np.nonzero(holds)
         where = [
             values[part][entry] if domain.local is None else domain.local[values[part][entry], column]

@@ -138,17 +138,17 @@ def _best_of_kind(tables: Sequence[Bits], costs: Sequence[tuple[int, ...]], inte
     whole = len(some) == size
     several = Counter(names)
     fronts = Fronts()
-    kept: list[int] = []
+    best: list[int] = []
     for i in sorted(range(len(tables)), key=lambda k: costs[k]):
         name = names[i]
         if several[name] > 1 and not whole:
             masked = ((tables[i] & mask).tobytes() for mask in (interest.wanted, interest.unwanted))
             name = tuple(map(digest, masked))
         if fronts.admits(name, costs[i]):
-            kept.append(i)
-    if len(kept) < 2 or len(kept) ** 2 * size > _MOST_WORDS:
-        return kept
-    good, bad = good[kept], bad[kept]
+            best.append(i)
+    if len(best) < 2 or len(best) ** 2 * size > _MOST_WORDS:
+        return best
+    good, bad = good[best], bad[best]
 
     def serves(j: int, i: int) -> bool:
         return covers(costs[j], costs[i]) and (
@@ -161,11 +161,11 @@ def _best_of_kind(tables: Sequence[Bits], costs: Sequence[tuple[int, ...]], inte
 
     left: list[int] = []
     step = max(1, _COMPARED_WORDS // good.size)
-    for start in range(0, len(kept), step):
+    for start in range(0, len(best), step):
         part = slice(start, start + step)
         worse = np.any(good[part, None] & ~good | ~bad[part, None] & bad, axis=2)
-        for i, flags in zip(kept[part], worse, strict=True):
-            alike = (kept[k] for k in np.flatnonzero(~flags).tolist())
+        for i, flags in zip(best[part], worse, strict=True):
+            alike = (best[k] for k in np.flatnonzero(~flags).tolist())
             if not any(j != i and serves(j, i) for j in alike):
                 left.append(i)
     return left

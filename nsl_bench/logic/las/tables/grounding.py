@@ -217,14 +217,14 @@ def _explain(task: LasTask, messages: Sequence[str], encoding: _Encoding) -> str
     number, column = int(match[1]) - 1, int(match[2])
     background = task.background.split("\n")
     if number < len(background):
-        shown = background[number].strip()
-        place = task.places.get(shown)
+        statement = background[number].strip()
+        place = task.places.get(statement)
         where = f", line {place[0]}, column {place[1] + column - 1}" if place else ""
     else:
-        shown, origin = list(encoding.lines())[number - len(background)]
+        statement, origin = list(encoding.lines())[number - len(background)]
         where = next((f", example '{e.id}'" for e in task.examples if origin in e.context), "")
-        shown = f"{origin}." if origin else shown
-    return f"{task.name}{where}: the statement '{shown[:80]}' cannot be grounded ({reason[:200]})."
+        statement = f"{origin}." if origin else statement
+    return f"{task.name}{where}: the statement '{statement[:80]}' cannot be grounded ({reason[:200]})."
 
 
 class _Encoding:
@@ -251,12 +251,12 @@ class _Encoding:
         )
         self._asked = [_ground_atom(text) for text in task.asked]
         self._plain = [None if task.program.constants else _plain(text) for text in self._statements]
-        found = set(task.program.derived | bias.learned)
+        signatures = set(task.program.derived | bias.learned)
         for text, atom in zip(self._statements, self._plain, strict=True):
-            found |= {atom.signature} if atom else statement(text).derived
+            signatures |= {atom.signature} if atom else statement(text).derived
         for rule in choices:
-            found |= rule.parsed.derives
-        self.derivable = frozenset(found)
+            signatures |= rule.parsed.derives
+        self.derivable = frozenset(signatures)
 
     def lines(self) -> Iterator[tuple[str, str]]:
         """The statements, as text, each with the context's statement that it is for; nothing if for none."""
@@ -322,15 +322,15 @@ class _Encoding:
         """(program atom, statement) of each external that stands for a context's statement."""
         from clingo import Function, Number
 
-        found = []
+        literals = []
         plain = iter(_symbols([t for t, atom in zip(self._statements, self._plain, strict=True) if atom]))
         for i, atom in enumerate(self._plain):
             symbol = next(plain) if atom else Function(self.names("context"), [Number(i)])
             # clingo leaves out a fact without a value, such as b(1/0)
-            known = None if symbol is None else control.symbolic_atoms[symbol]
-            if known is not None and not known.is_fact:
-                found.append((known.literal, i))
-        return found
+            atom_there = None if symbol is None else control.symbolic_atoms[symbol]
+            if atom_there is not None and not atom_there.is_fact:
+                literals.append((atom_there.literal, i))
+        return literals
 
 
 def _ground_atom(text: str) -> Symbol:

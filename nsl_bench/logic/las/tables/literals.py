@@ -268,22 +268,22 @@ class Vocabulary:
         return result
 
     def _literals(self) -> list[BodyLiteral]:
-        found: list[list[BodyLiteral]] = []
+        by_mode: list[list[BodyLiteral]] = []
         self.additive = True
         uniform = bias_program(self.bias).uniform
         for mode in self.bias.literals:
             types = mode.literal.variable_types
             if len(types) > _MOST_PLACES:
                 raise Undecided(f"a literal with {len(types)} variables")
-            made, known = self._tables_of(mode, types)
-            literals = self._made(mode, made)
-            if uniform is not None and not known:
+            tables, are_priced = self._tables_of(mode, types)
+            literals = self._made(mode, tables)
+            if uniform is not None and not are_priced:
                 literals = self._undominated(literals, [(uniform.literal * x.size, x.size) for x in literals])
-            found.append(literals)
-        costs = self._costs([literal for group in found for literal in group])
+            by_mode.append(literals)
+        costs = self._costs([literal for group in by_mode for literal in group])
         # less than nothing for a literal is no sum to count on: a longer body might cost less
         self.additive = costs is not None and all(min(each.values(), default=0) >= 0 for each in costs)
-        literals = list(itertools.chain.from_iterable(found))
+        literals = list(itertools.chain.from_iterable(by_mode))
         if not self.additive and any(lit.atom is not None and lit.atom.has_thresholds for lit in literals):
             raise Undecided("#bias prices rules as a whole, and bodies have thresholds")
         if costs is None or not self.additive:
@@ -292,18 +292,18 @@ class Vocabulary:
                 for lit in literals
             ]
         priced = iter(lit._replace(costs=each) for lit, each in zip(literals, costs, strict=True))
-        groups = [list(itertools.islice(priced, len(group))) for group in found]
+        groups = [list(itertools.islice(priced, len(group))) for group in by_mode]
         if uniform is None:
             groups = [
                 self._undominated(each, [(*lit.costs.values(), lit.size) for lit in each]) for each in groups
             ]
         return list(itertools.chain.from_iterable(groups))
 
-    def _made(self, mode: ModeLiteral, made: Iterable[tuple[tuple[str, ...], Bits]]) -> list[BodyLiteral]:
+    def _made(self, mode: ModeLiteral, tables: Iterable[tuple[tuple[str, ...], Bits]]) -> list[BodyLiteral]:
         """The literals of a declaration, with these constants and tables."""
         types = mode.literal.variable_types
         atom = self.resolved(mode.literal) if isinstance(mode.literal, ModeAtom) else None
-        result = [BodyLiteral(mode, constants, types, table, {}, atom) for constants, table in made]
+        result = [BodyLiteral(mode, constants, types, table, {}, atom) for constants, table in tables]
         return [literal._replace(kind=self._kind(literal)) for literal in result]
 
     def priced_tests(
@@ -339,9 +339,9 @@ class Vocabulary:
             return literals
         if literals[0].mode.anti_reflexive and len(literals[0].constants) > 1:
             return literals
-        known = [literal.kind for literal in literals]
-        kept = undominated(known, [literal.table for literal in literals], prices, self.interest)
-        return [literals[i] for i in kept]
+        kinds = [literal.kind for literal in literals]
+        front = undominated(kinds, [literal.table for literal in literals], prices, self.interest)
+        return [literals[i] for i in front]
 
     def _kind(self, literal: BodyLiteral) -> int:
         if self.sight is None:
@@ -359,11 +359,11 @@ class Vocabulary:
         names = [f"V{i + 1}" for i in range(self.bias.max_variables)]
         parts = [priced([literals[i].text([names[v] for v in pattern])]) for i, pattern in keys]
         texts = list(itertools.chain.from_iterable(parts))
-        found = additive_costs(self.bias, all_heads(self.bias, self.constants), texts)
-        if found is None:
+        additive = additive_costs(self.bias, all_heads(self.bias, self.constants), texts)
+        if additive is None:
             return None
         costs: list[dict[Pattern, int]] = [{} for _ in literals]
-        of_texts = iter(found[1])
+        of_texts = iter(additive[1])
         for (i, pattern), pieces in zip(keys, parts, strict=True):
             costs[i][pattern] = sum(itertools.islice(of_texts, len(pieces)))
         return costs
@@ -412,18 +412,18 @@ class Vocabulary:
         numbers = [i for i, place in enumerate(slots) if place.kind == "num_var"]
         plain = [i for i, place in enumerate(slots) if place.kind == "const"]
         allowed = self.constants_at(slots)
-        found: dict[tuple[str, ...], dict[tuple[Rank, ...], list[tuple[list[Symbol], Bits]]]] = {}
+        by_constants: dict[tuple[str, ...], dict[tuple[Rank, ...], list[tuple[list[Symbol], Bits]]]] = {}
         for arguments, bits in self.grounding.atoms(*literal.signature):
             filling = self.fillings(literal, arguments)
             key = tuple(str(filling[1][i]) for i in plain) if filling else ()
-            if filling and all(text in known for text, known in zip(key, allowed, strict=True)):
+            if filling and all(text in constants for text, constants in zip(key, allowed, strict=True)):
                 values = tuple(rank(filling[1][i]) for i in numbers)
-                found.setdefault(key, {}).setdefault(values, []).append((filling[0], bits))
+                by_constants.setdefault(key, {}).setdefault(values, []).append((filling[0], bits))
         guard = self.guard([domain.type for domain in domains])
         all_matter = self.sight is not None or bias_program(self.bias).uniform is None
         interest = None if all_matter else self.interest
         made: list[tuple[tuple[str, ...], Bits]] = []
-        for key, entries in sorted(found.items()):
+        for key, entries in sorted(by_constants.items()):
             tables = {k: guard & atom_table(domains, each, self.columns) for k, each in entries.items()}
             for tokens, table in bounded(tables, interest):
                 filled = [""] * len(slots)
@@ -459,7 +459,7 @@ class Vocabulary:
             raise Undecided("a comparison of terms with variables inside")
         allowed = self.constants_at(literal.placeholders)
         guard = self.guard(literal.variable_types)
-        made = []
+        tests = []
         for constants in itertools.product(*allowed):
             filling = iter(constants)
             operands: list[Domain | Symbol] = []
@@ -471,5 +471,5 @@ class Vocabulary:
                         self.ground_term(next(filling) if isinstance(side, Placeholder) else str(side))
                     )
             table = comparison_table(literal.operator, operands[0], operands[1], self.columns)
-            made.append((constants, guard & (~table if mode.negated else table)))
-        return made
+            tests.append((constants, guard & (~table if mode.negated else table)))
+        return tests

@@ -119,21 +119,21 @@ def _score(
     )
 
 
-def _corrected(task: PlainTask, solution: Solution, found: _Score) -> Solution:
+def _corrected(task: PlainTask, solution: Solution, score: _Score) -> Solution:
     """The same hypothesis as a feasible answer, with its true score."""
-    pairs = list(zip(task.examples, found.covered, strict=True))
-    if not found.valid:
+    pairs = list(zip(task.examples, score.covered, strict=True))
+    if not score.valid:
         broken = ", ".join(e.id for e, ok in pairs if not ok and e.penalty is None)
         if not broken:
-            return _refuted(solution, f"the hypothesis costs {found.cost}, more than #max_penalty allows")
+            return _refuted(solution, f"the hypothesis costs {score.cost}, more than #max_penalty allows")
         return _refuted(solution, f"the hypothesis leaves {broken} uncovered, which must be covered")
-    what = f"the score of the hypothesis is {found.total}, not {solution.score}"
+    what = f"the score of the hypothesis is {score.total}, not {solution.score}"
     return replace(
         solution,
         status="feasible",
-        score=found.total,
+        score=score.total,
         bound=0,
-        cost=found.cost,
+        cost=score.cost,
         covered=tuple(e.id for e, ok in pairs if ok),
         uncovered=tuple((e.id, e.penalty) for e, ok in pairs if not ok and e.penalty is not None),
         verified="score",

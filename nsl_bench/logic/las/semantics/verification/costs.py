@@ -60,7 +60,7 @@ class Pricing:
         texts = dict.fromkeys(text for example in self._task.examples for text in example.context)
         plain = {text: match for text in texts if (match := _FACT.fullmatch(text))}
         rest = [self._task.background, *(f"{text}." for text in texts if text not in plain)]
-        heads = Signatures(parse("\n".join(f"{mode.literal}." for mode in self._task.heads))).found
+        heads = Signatures(parse("\n".join(f"{mode.literal}." for mode in self._task.heads))).mentioned
         result = derived_by(parse("\n".join(rest))) | heads | self._task.learned
         unary = {match[1] for match in plain.values() if match[2] and "," not in match[2]}
         return unary | {name for name, arity in result if arity == 1}
@@ -76,10 +76,10 @@ class Pricing:
     def constants(self, kind: str) -> tuple[str, ...]:
         """The constants of a type: by ``#constant``, and by what background and contexts can derive."""
         if kind not in self._constants:
-            found = {value: None for k, value in self._task.constants if k == kind}
+            values = {value: None for k, value in self._task.constants if k == kind}
             for arguments in sorted(self._possible.get((kind, 1), ())):
-                found[str(arguments[0])] = None
-            self._constants[kind] = tuple(found)
+                values[str(arguments[0])] = None
+            self._constants[kind] = tuple(values)
         return self._constants[kind]
 
     @cached_property
@@ -108,7 +108,7 @@ class Pricing:
             place: which of its places, from 0.
         """
         result: set[int] = set()
-        (signature,) = Signatures(parse(f":- {mode.literal}.")).found
+        (signature,) = Signatures(parse(f":- {mode.literal}.")).mentioned
         for arguments in self._possible.get(signature, ()):
             values = placed(arguments, mode.literal)
             if values is not None and values[place].type == clingo.SymbolType.Number:
@@ -121,11 +121,11 @@ class Pricing:
     @cached_property
     def _fed(self) -> set[tuple[str, int]]:
         """The predicates that rules may derive, and those of the background that these feed."""
-        heads = Signatures(parse("\n".join(f"{mode.literal}." for mode in self._task.heads))).found
+        heads = Signatures(parse("\n".join(f"{mode.literal}." for mode in self._task.heads))).mentioned
         result = heads | set(self._task.learned)
         background = [[s] for s in parse(self._task.background) if s.ast_type == ast.ASTType.Rule]
         while True:
-            fed = [derived_by(s) for s in background if Signatures(s[0].body).found & result]
+            fed = [derived_by(s) for s in background if Signatures(s[0].body).mentioned & result]
             more = result.union(*fed)
             if more == result:
                 return result
@@ -133,11 +133,11 @@ class Pricing:
 
     def of_hypothesis(self, rules: Sequence[str]) -> int:
         """What distinct rules cost together."""
-        known = [self.of_rule(rule) for rule in dict.fromkeys(rules)]
-        cost = sum(price for price, _ in known)
+        priced = [self.of_rule(rule) for rule in dict.fromkeys(rules)]
+        cost = sum(price for price, _ in priced)
         if not self._task.final:
             return cost
-        marks = {term for _, shape in known for term in self.marks(shape)}
+        marks = {term for _, shape in priced for term in self.marks(shape)}
         lines = [self._task.final, *(f"intermediate({term})." for term in marks), "#show penalty/2."]
         models = answer_sets(lines, 2, self._stop)
         if len(models) != 1:
@@ -241,10 +241,10 @@ def _reified(text: str, prefix: str, naf: str) -> str:
     if atom.ast_type == ast.ASTType.Comparison:
         guard = atom.guards[0]
         sides = f"{_constants(atom.term, prefix)},{_constants(guard.term, prefix)}"
-        shown = f'binop("{OPERATORS[guard.comparison]}",{sides})'
+        term = f'binop("{OPERATORS[guard.comparison]}",{sides})'
     else:
-        shown = _constants(atom, prefix)
-    return f"{naf}({shown})" if literal.sign == ast.Sign.Negation else shown
+        term = _constants(atom, prefix)
+    return f"{naf}({term})" if literal.sign == ast.Sign.Negation else term
 
 
 class _Constants(ast.Transformer):

@@ -54,23 +54,23 @@ def find_better(
     Args:
         most: the largest score that is asked for; None: any, as long as what must be covered is.
     """
-    known = None if task.final else effects_of(task, rules, stop)
-    if known is not None and known.conditions:
-        return _Chosen(task, known.rules, most, stop).by_cells(known)
-    search = _ByCopies(task, rules if known is None else known.rules, most, stop)
+    effects = None if task.final else effects_of(task, rules, stop)
+    if effects is not None and effects.conditions:
+        return _Chosen(task, effects.rules, most, stop).by_cells(effects)
+    search = _ByCopies(task, rules if effects is None else effects.rules, most, stop)
     best: Optimum | None = None
     limit = most
     for _ in range(_MOST_PROPOSALS):
-        found = search.propose(limit)
-        if found is None:
+        proposal = search.propose(limit)
+        if proposal is None:
             return best
-        penalty = search.penalty_of_negatives(found.hypothesis)
-        if penalty is not None and (limit is None or found.score + penalty <= limit):
-            best = Optimum(found.score + penalty, found.hypothesis)
+        penalty = search.penalty_of_negatives(proposal.hypothesis)
+        if penalty is not None and (limit is None or proposal.score + penalty <= limit):
+            best = Optimum(proposal.score + penalty, proposal.hypothesis)
             limit = best.score - 1
         if not search.negative.examples:
             return best
-        search.exclude(found.hypothesis)
+        search.exclude(proposal.hypothesis)
     raise Unverifiable(
         f"more than {_MOST_PROPOSALS:,} hypotheses would have to be tried on negative examples"
     )
@@ -111,15 +111,15 @@ def effects_of(task: PlainTask, rules: Mapping[str, int], stop: Callable[[], Non
         return None
     if len(models) != 1:
         return None
-    found: list[set[clingo.Symbol]] = [set() for _ in rules]
+    effects: list[set[clingo.Symbol]] = [set() for _ in rules]
     for symbol in models[0]:
         if symbol.match("derived", 2):
-            found[symbol.arguments[0].number].add(symbol.arguments[1])
+            effects[symbol.arguments[0].number].add(symbol.arguments[1])
     is_plain = not reads and "#const" not in task.background
     conditions = _conditions(task, statements, contexts, set(models[0])) if is_plain else ()
     asked = {cell for each in conditions if each is not None for part in each for cell in part}
     cheapest: dict[Cells, tuple[int, str]] = {}
-    for (text, cost), derived in zip(rules.items(), found, strict=True):
+    for (text, cost), derived in zip(rules.items(), effects, strict=True):
         cells = frozenset(derived & asked if is_plain else derived)
         if cells:
             cheapest[cells] = min(cheapest.get(cells, (cost, text)), (cost, text))
@@ -174,14 +174,14 @@ class _Chosen:
             raise Unverifiable("a cost or penalty is more than clingo can hold")
         return weight
 
-    def by_cells(self, known: Effects) -> Optimum | None:
+    def by_cells(self, effects: Effects) -> Optimum | None:
         """The optimum where examples ask for no more than what single rules derive."""
-        number = {cell: i for i, cell in enumerate({c for cells in known.cells.values() for c in cells})}
+        number = {cell: i for i, cell in enumerate({c for cells in effects.cells.values() for c in cells})}
         for k, text in enumerate(self._rules):
-            self._lines += [f"cell({number[cell]}) :- chosen({k})." for cell in known.cells[text]]
+            self._lines += [f"cell({number[cell]}) :- chosen({k})." for cell in effects.cells[text]]
         weights: Counter[tuple[str, bool]] = Counter()
         hard: set[tuple[str, bool]] = set()
-        for example, condition in zip(self._task.examples, known.conditions, strict=True):
+        for example, condition in zip(self._task.examples, effects.conditions, strict=True):
             needs, bans = (frozenset[clingo.Symbol]() for _ in "nb") if condition is None else condition
             parts = sorted({f"cell({number.get(cell, -1)})" for cell in needs})
             parts += sorted({f"not cell({number[cell]})" for cell in bans if cell in number})
@@ -206,11 +206,11 @@ class _Chosen:
             raise Unverifiable("costs and penalties add up to more than clingo can hold")
         if self._control is None:
             self._control = grounded(self._lines, self._stop, ["--opt-strategy=usc,stratify"])
-        found: list[tuple[list[int], int]] = []
+        optima: list[tuple[list[int], int]] = []
 
         def keep(model: clingo.Model) -> None:
             chosen = sorted(symbol.arguments[0].number for symbol in model.symbols(shown=True))
-            found.append((chosen, sum(model.cost)))
+            optima.append((chosen, sum(model.cost)))
 
         mode = "opt" if most is None else f"opt,{most}"
         self._control.configuration.solve.opt_mode = mode  # type: ignore[union-attr]
@@ -218,9 +218,9 @@ class _Chosen:
             result = solved(self._control, keep, self._stop)
         except RuntimeError as error:
             raise Unverifiable(f"clingo cannot weigh it ({error})") from None
-        if not result.exhausted and not (found and found[-1][1] == 0):
+        if not result.exhausted and not (optima and optima[-1][1] == 0):
             raise Unverifiable("clingo gave up")
-        return Optimum(found[-1][1], tuple(self._rules[k] for k in found[-1][0])) if found else None
+        return Optimum(optima[-1][1], tuple(self._rules[k] for k in optima[-1][0])) if optima else None
 
 
 def _final_lines(task: PlainTask, rules: Sequence[str], stop: Callable[[], None]) -> list[str]:
@@ -244,8 +244,8 @@ class _ByCopies(_Chosen):
         self._excluded = 0
         wanted: dict[Asked, int | None] = {}
         for example in task.of(positive=True).examples:
-            known = wanted.get(asked := asked_by(example), 0)
-            wanted[asked] = None if known is None or example.penalty is None else known + example.penalty
+            paid = wanted.get(asked := asked_by(example), 0)
+            wanted[asked] = None if paid is None or example.penalty is None else paid + example.penalty
         self._total += sum(penalty or 0 for penalty in wanted.values())
         statements = Statements(task, self._rules)
         if len(answer_sets([*statements.common(), "#show."], 2, stop)) != 1:

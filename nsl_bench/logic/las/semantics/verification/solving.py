@@ -83,9 +83,9 @@ def solved(
 
 def answer_sets(lines: Iterable[str], most: int, stop: Callable[[], None]) -> list[list[clingo.Symbol]]:
     """The shown atoms of at most so many answer sets; 0: of all."""
-    found: list[list[clingo.Symbol]] = []
+    answers: list[list[clingo.Symbol]] = []
     control = grounded(lines, stop, [str(most)])
-    result = solved(control, lambda model: found.append(list(model.symbols(shown=True))), stop)
-    if not result.exhausted and not 0 < most <= len(found):
+    result = solved(control, lambda model: answers.append(list(model.symbols(shown=True))), stop)
+    if not result.exhausted and not 0 < most <= len(answers):
         raise Unverifiable("clingo gave up")
-    return found
+    return answers

@@ -51,10 +51,10 @@ class _Space:
                 if len(texts) > self._most:
                     raise self._too_large()
         distinct = list(dict.fromkeys(shape for shapes in texts.values() for shape in shapes))
-        known = dict(zip(distinct, prices(self._task, distinct, self._stop), strict=True))
+        price_of = dict(zip(distinct, prices(self._task, distinct, self._stop), strict=True))
         result: dict[str, int] = {}
         for text, shapes in texts.items():
-            costs = [cost for shape in shapes if (cost := known[shape]) is not None]
+            costs = [cost for shape in shapes if (cost := price_of[shape]) is not None]
             if costs:
                 result[text] = min(costs)
         for cost, rule in self._task.rules:
@@ -127,7 +127,7 @@ class _Space:
         elif sort == "const":
             options = [(value, kinds) for value in self._pricing.constants(kind)]
         else:
-            options = [(f"V{i + 1}", kinds) for i, known in enumerate(kinds) if known == kind]
+            options = [(f"V{i + 1}", kinds) for i, other in enumerate(kinds) if other == kind]
             if len(kinds) < self._task.max_variables:
                 options.append((f"V{len(kinds) + 1}", (*kinds, kind)))
         for value, after in options:

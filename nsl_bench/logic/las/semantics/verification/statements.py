@@ -40,7 +40,7 @@ class Signatures(ast.Transformer):
     """
 
     def __init__(self, nodes: Iterable[ast.AST]) -> None:
-        self.found: set[Signature] = set()
+        self.mentioned: set[Signature] = set()
         self.negated: set[Signature] = set()
         for node in nodes:
             self.visit(node)
@@ -54,7 +54,7 @@ class Signatures(ast.Transformer):
             elif term.ast_type == ast.ASTType.Pool:
                 left += [(each, negated) for each in term.arguments]
             elif term.ast_type == ast.ASTType.Function:
-                self.found.add((term.name, len(term.arguments)))
+                self.mentioned.add((term.name, len(term.arguments)))
                 if negated:
                     self.negated.add((term.name, len(term.arguments)))
         return node
@@ -73,7 +73,7 @@ def derived_by(rules: Iterable[ast.AST]) -> set[Signature]:
             heads += [element.condition.literal for element in rule.head.elements]
         else:
             heads.append(rule.head)
-    return Signatures(heads).found
+    return Signatures(heads).mentioned
 
 
 def copy_name(name: str, *, copied: bool, negative: bool = False) -> str:
@@ -162,11 +162,13 @@ class Statements:
         rules = [*self.background, *(rule for each in self.learned for rule in each)]
         in_contexts = [rule for each in self._contexts.values() for rule in each]
         everything = [s for s in (*rules, *in_contexts) if s.ast_type == ast.ASTType.Rule]
-        found = Signatures(everything)
+        signatures = Signatures(everything)
         texts = dict.fromkeys(text for e in task.examples for text in (*e.inclusions, *e.exclusions))
         asked = {_read_atom(text) for text in texts}
-        self._signatures = found.found | facts | {(name, len(arguments)) for _, name, arguments in asked}
-        self._negated = found.negated | {
+        self._signatures = (
+            signatures.mentioned | facts | {(name, len(arguments)) for _, name, arguments in asked}
+        )
+        self._negated = signatures.negated | {
             (name, len(arguments)) for negative, name, arguments in asked if negative
         }
         self._extended = task.dialect == "fastlas" and any(
@@ -186,7 +188,7 @@ class Statements:
         if rule.ast_type == ast.ASTType.Definition:
             return str(rule)
         copied = _is_constraint(rule) or self._copied is None
-        copied = copied or any(map(self.is_copied, Signatures([rule.head]).found))
+        copied = copied or any(map(self.is_copied, Signatures([rule.head]).mentioned))
         apart = _Apart(self.is_copied).visit(rule)
         body = [*map(str, apart.body), *(("copy(E)",) if copied else ()), *conditions]
         head = "violated(E)" if violation and _is_constraint(rule) else str(apart.head)
@@ -248,8 +250,8 @@ class Statements:
         given = [rule for rule in given if rule.ast_type == ast.ASTType.Rule]
         own = [rule for rules in self.learned for rule in rules]
         learned = derived_by(own)
-        read = Signatures(node for rule in own for node in rule.body).found
-        others = Signatures(node for rule in given for node in rule.body).found
+        read = Signatures(node for rule in own for node in rule.body).mentioned
+        others = Signatures(node for rule in given for node in rule.body).mentioned
         feeds = bool(read & _closure([*given, *own], learned))
         return feeds, feeds or bool(learned & (others | self._negated)) or self._extended
 
@@ -306,7 +308,7 @@ def _arity(arguments: str | None) -> int:
 
 def _closure(rules: Sequence[ast.AST], given: set[Signature]) -> frozenset[Signature]:
     """The predicates in `given` and those that are derived from them."""
-    parts = [(Signatures([rule.head]).found, Signatures(rule.body).found) for rule in rules]
+    parts = [(Signatures([rule.head]).mentioned, Signatures(rule.body).mentioned) for rule in rules]
     result = set(given)
     while more := {s for heads, body in parts if body & result for s in heads} - result:
         result |= more
@@ -328,11 +330,11 @@ def covered_examples(task: PlainTask, hypothesis: Sequence[str], stop: Callable[
     satisfied: dict[Asked, bool] = {}
     shared: list[str] | None = None
     for group in _groups(list(dict.fromkeys(map(asked_by, task.examples)))):
-        known = _together(statements, group, stop)
-        if known is None:
+        covered = _together(statements, group, stop)
+        if covered is None:
             shared = shared or [*statements.common(), *statements.hypothesis()]
-            known = [_alone(statements, shared, asked, stop) for asked in group]
-        satisfied.update(zip(group, known, strict=True))
+            covered = [_alone(statements, shared, asked, stop) for asked in group]
+        satisfied.update(zip(group, covered, strict=True))
     return [satisfied[asked_by(example)] == example.positive for example in task.examples]
 
 
