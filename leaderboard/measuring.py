@@ -38,7 +38,7 @@ Labels = npt.NDArray[np.int64]
 
 
 def _always(label: int, n: int, n_labels: int) -> Predicted:
-    """What answers with one label, sure of it."""
+    """Answers that give one label with probability 1."""
     codes = np.full(n, label, np.int8)
     return codes, one_hot(codes, n_labels).astype(np.float32)
 

@@ -346,7 +346,7 @@ def _run(record: Record, handed_out: Mapping[str, str] | None) -> dict[str, Any]
 
 
 def _rounded(reported: Any) -> Any:
-    """What a tuned learner told, its numbers with four digits behind the point."""
+    """The report of a tuned learner, its numbers rounded to four digits."""
     if isinstance(reported, Mapping):
         return {name: _rounded(value) for name, value in reported.items()}
     if isinstance(reported, list | tuple):

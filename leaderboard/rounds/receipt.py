@@ -52,7 +52,7 @@ def read_receipt(path: Path) -> Receipt:
 
 
 def differences(round_: Round, receipt: Receipt) -> Iterator[str]:
-    """What a round's file says otherwise than a receipt, each as the end of a sentence."""
+    """The differences between a round's file and a receipt, each as the end of a sentence."""
     if receipt.name != round_.name:
         yield f"it is of the round {receipt.name}"
         return

@@ -227,7 +227,7 @@ def _grid_values(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _checked_grid(values: Mapping[str, Any]) -> Grid:
-    """A grid of values, whose faults are told by the names of the arguments."""
+    """A grid of values; its errors name the arguments."""
     try:
         return checked(Grid, values)
     except UserError as error:

@@ -26,7 +26,7 @@ GRIDS = (
 
 @dataclass(frozen=True)
 class MainJob:
-    """What the main job gave.
+    """The result of the main job.
 
     Attributes:
         failed: how many runs failed, now or before.

@@ -91,7 +91,7 @@ def line(*words: str | Path, **options: Path | str | None) -> str:
 
 @contextlib.contextmanager
 def writing(option: str, path: Path) -> Iterator[None]:
-    """What cannot be written in the block is the option's fault."""
+    """Turn errors of writing in the block into errors that name the option."""
     try:
         yield
     except OSError as error:

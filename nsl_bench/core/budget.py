@@ -80,7 +80,7 @@ class Budget:
 
     @property
     def ended_by(self) -> str:
-        """What to say of an answer that is the best so far; nothing if there was time enough."""
+        """Why the best answer so far is not proven; empty if there was time enough."""
         if self.interrupted:
             return "Interrupted."
         if self.cut_short or self.expired():
@@ -92,7 +92,7 @@ class Budget:
         return not self.room()
 
     def room(self) -> int:
-        """How many bytes more this process may hold."""
+        """The bytes of memory that this process may still take."""
         return max(0, self.memory - resident(os.getpid()))
 
     def before(self, share: float) -> Budget:

@@ -125,7 +125,7 @@ def _parse(spec: str, kind: registry.Kind) -> registry.Spec:
 
 
 def _place(spec: str, kind: registry.Kind) -> tuple[list[Path], Path, str | None] | None:
-    """What is executed to import a part, where its imports are looked for, and in which package only.
+    """The files that importing a part executes, the folder where its imports are, and its package.
 
     Returns:
         Its packages' files and its own, the folder, and the package's name, or None for any module there;

@@ -1,4 +1,4 @@
-"""numba, which compiles again what it cannot read of its cache, or what is not as it was written there."""
+"""numba that compiles a function again where its cached code is damaged or was changed."""
 
 from __future__ import annotations
 

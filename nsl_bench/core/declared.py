@@ -29,7 +29,7 @@ _SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 80
 
 
 def quoted(value: object) -> str:
-    """A stranger's value as a sentence names it, however long it is."""
+    """An untrusted value as an error names it, shortened if it is long."""
     try:
         return _SHORT.repr(value)
     except ValueError:  # a whole number of thousands of digits

@@ -1,4 +1,4 @@
-"""Files of strangers: only regular ones are opened, and no more of them is read or unpacked than allowed."""
+"""Untrusted files: only regular ones are opened, and read or unpacked only up to a limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Remove and measure folders that strangers filled, whatever they left in them.
+"""Remove and measure untrusted folders, whatever is in them.
 
 ``python -m nsl_bench.core.folders FOLDER`` removes a folder once its standard input ends (`temporary`).
 """

@@ -38,7 +38,7 @@ def split_code(name: str) -> tuple[str, str] | None:
 
 
 def from_code(name: str) -> Any | None:
-    """What ``FILE.py:CLASS`` or ``MODULE:CLASS`` names; None if the name has another form."""
+    """The class that ``FILE.py:CLASS`` or ``MODULE:CLASS`` names; None if the name has another form."""
     split = split_code(name)
     if split is None:
         return None

@@ -1,4 +1,4 @@
-"""Ctrl-C: held back while something must not be cut in two, heard once, left to the parent process.
+"""Ctrl-C: held back in critical sections, handled once, and left to the parent process.
 
 SIGTERM is heard as Ctrl-C is, so that what was begun is tidied up.
 """
@@ -80,7 +80,7 @@ _terminated = threading.Event()
 
 
 def hear_termination() -> None:
-    """From now on SIGTERM ends the program as Ctrl-C does, with another exit code."""
+    """Make SIGTERM end the program as Ctrl-C does, with another exit code."""
 
     def terminate(number: int, frame: FrameType | None) -> None:
         _terminated.set()

@@ -149,7 +149,7 @@ def _is_a(value: Any, hint: Any) -> bool:
 
 
 class HasOptions:
-    """What declares its options: the base class of tasks, sources, shifts, networks and our own learners.
+    """Base class of whatever declares options: tasks, sources, shifts, networks and our own learners.
 
     A plain attribute with the name of a base's option is another default. A class may have a plain
     constructor instead, and then checks its arguments itself.

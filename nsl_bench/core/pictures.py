@@ -109,7 +109,7 @@ def upright(picture: Image.Image) -> Image.Image:
 
 
 def in_bytes(picture: Image.Image) -> Image.Image:
-    """A grey picture of 16 or 32 bits with 8, scaled; Pillow would clip it to white. Others as they are."""
+    """Scale grey of 16 or 32 bits to 8, which Pillow would clip to white; return other pictures unchanged."""
     if not picture.mode.startswith(("I", "F")):
         return picture
     levels = np.asarray(picture)

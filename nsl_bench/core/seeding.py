@@ -8,7 +8,7 @@ import numpy as np
 
 
 class SecretSeed(str):
-    """A secret seed: what is drawn from it takes all bits of the hash, so that nobody can try all streams."""
+    """A secret seed; draws use all bits of its hash, so that nobody can try all streams."""
 
 
 def seed_word(seed: int | str) -> int | SecretSeed:

@@ -101,7 +101,7 @@ def _files(work: Path) -> bool:
 
 
 def _same_plan(path: Path, plan: Plan) -> None:
-    """Note what is being made, or check that it is what was begun."""
+    """Write the plan of the data set, or check that an interrupted one had the same plan."""
     identity = json.loads(json.dumps({"nsl_bench": __version__, **plan.identity()}))
     folder = path.parent.parent
     if not path.exists():

@@ -83,7 +83,7 @@ def _check_name(repository: str, start: str = "") -> None:
 
 
 def _asking(where: str, ask: Callable[[], Result], offline: str) -> Result:
-    """What the Hub answers, its refusals in one sentence; `offline`: what to do without a network."""
+    """The Hub's answer; refusals become one sentence. `offline`: what to do without a network."""
     try:
         return ask()
     except (_client_error(), OSError, RuntimeError, ValueError, KeyError, TypeError) as error:

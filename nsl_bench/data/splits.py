@@ -89,7 +89,7 @@ def symbolic_split(
 
 
 class _Very:
-    """This very benchmark as a key: anybody's class may have an equality, and no hash, of its own."""
+    """A benchmark as a key, by identity: a user's class may define equality without a hash."""
 
     def __init__(self, benchmark: Benchmark) -> None:
         self.benchmark = benchmark

@@ -106,7 +106,7 @@ def _flat(row: Mapping[str, Any], slots: Sequence[str], concepts: Sequence[str])
 
 
 def read_table(path: Path, scores: Sequence[str]) -> Any:
-    """A stranger's CSV or JSON file of predictions as a pyarrow table.
+    """An untrusted CSV or JSON file of predictions as a pyarrow table.
 
     Args:
         path: of the file, whose size has been checked.

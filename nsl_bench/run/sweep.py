@@ -379,7 +379,7 @@ def _client(scheduler: str) -> Any:
 
 
 def _deaths() -> tuple[type[BaseException], ...]:
-    """What is raised where a worker was killed."""
+    """The errors that a killed worker raises."""
     from joblib.externals.loky.process_executor import BrokenProcessPool
 
     distributed = sys.modules.get("distributed")

@@ -25,7 +25,7 @@ _ROUNDING = 1e-6
 
 
 def checked_probabilities(given: npt.NDArray[Float]) -> npt.NDArray[Float]:
-    """What somebody gave as probabilities, each in 0..1.
+    """Given values, checked to be probabilities in 0..1.
 
     A row may sum to less than 1: there are outcomes that it does not count. It may be beyond 0 and 1 by as
     much as rounding explains.

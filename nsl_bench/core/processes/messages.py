@@ -175,7 +175,7 @@ def restored(kind: Any, value: Any) -> Any:
 
 @lru_cache(maxsize=256)
 def _maker(kind: Any) -> Callable[[Any], Any] | None:
-    """What turns a value that arrived into one of a type; None if it is one."""
+    """A function that turns a received value into one of a type; None where nothing is to be done."""
     outer, inner = get_origin(kind) or kind, get_args(kind)
     if outer in (Union, UnionType):
         makers = [make for one in inner if one is not NoneType and (make := _maker(one))]

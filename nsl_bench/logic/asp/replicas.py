@@ -139,7 +139,7 @@ class Replicas:
         return lambda node: str(renaming.visit(node))
 
     def predicate(self, name: str, *, classical: bool = False) -> str:
-        """What a replicated predicate is called; the example is its first argument."""
+        """The name of a replicated predicate; the example is its first argument."""
         return self.names(("n_" if classical else "p_") + name)
 
     def _renamed(self, signature: Signature, classical: bool) -> str | None:

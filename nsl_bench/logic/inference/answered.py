@@ -23,7 +23,7 @@ _known: dict[tuple[tuple[str, ...], str, LabelSpace], Known] = {}
 
 
 def known_labels(rules: Sequence[str], background: str, labels: LabelSpace) -> Known:
-    """What is known of a hypothesis; the caller adds to it what it learns.
+    """The labels computed so far with a hypothesis; the caller adds new ones.
 
     Args:
         rules: the hypothesis.

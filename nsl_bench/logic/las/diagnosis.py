@@ -203,7 +203,7 @@ class _Search:
         return ""
 
     def _alike(self, small: LasTask, first: WeightedExample, second: WeightedExample) -> Iterator[str]:
-        """That two examples look the same, if they do, and which predicates differ between them."""
+        """Sentences, if two examples look the same to every rule, with the predicates that differ."""
         asked = _opposed(first, second) or _opposed(second, first)
         if asked is None or not look_alike(small, first.context, second.context, self._budget):
             return

@@ -115,7 +115,7 @@ class _Way(NamedTuple):
 
 
 class _Reports:
-    """What a search has told, for the user, and for an answer if the search ends in the middle."""
+    """The reports of a search, for the user, and for an answer if the search is cut short."""
 
     def __init__(self, progress: Callable[[Progress], None] | None) -> None:
         self._progress = progress
@@ -349,7 +349,7 @@ def _search(task: LasTask, way: _Way, tell: Tell) -> Solution:
 
 
 def _within_cost(task: LasTask, tell: Tell) -> Tell:
-    """What is told of the tables' answers: those that cost no more than a hypothesis may."""
+    """Pass on only those answers of the tables that cost no more than a hypothesis may."""
     most = task.bias.max_cost
     if most is None:
         return tell

@@ -127,7 +127,7 @@ class _Branch:
 
     @property
     def floor(self) -> int:
-        """What any choice of other rules costs at least."""
+        """A lower bound on the cost of any choice of other rules."""
         return self.cost + sum(t.penalty or 0 for t in self.targets if t.condition is False)
 
 

@@ -84,7 +84,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class Found:
-    """What a search has found.
+    """The result of a search.
 
     Attributes:
         products: the products of the circuit; no world is in two of them.
@@ -297,7 +297,7 @@ def search_epochs(epochs: int, rounds: int) -> list[int]:
 
 
 class SearchedCircuit(TableCircuit):
-    """A table circuit whose structure is what a search has found.
+    """A table circuit whose structure comes from a search.
 
     A world that was pruned has weight zero, and expectation maximisation keeps it there. Each combination of
     symbols and memory in has weights of its own for the outcomes that are left to it, as in the table [ours].

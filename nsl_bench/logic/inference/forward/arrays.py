@@ -72,7 +72,7 @@ class Program(NamedTuple):
 
 
 class Limits(NamedTuple):
-    """What an example may cost.
+    """Limits on the work for one example.
 
     Attributes:
         budget: float64 [n]: mass that an example may lose where its states become many.

@@ -32,7 +32,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Masses:
-    """What is known of the outcomes' masses.
+    """The probability mass of each outcome: followed, dropped, and sampled.
 
     Attributes:
         low: float64 [n, outcomes]: mass of the worlds that were followed to their end.

@@ -299,7 +299,7 @@ def drop(
 
 @inlined
 def _threshold(states: States, n_new: int, cut: int, allowed: float) -> tuple[int, float, int]:
-    """Where to cut off the successors, by key.
+    """The key from which on successors are dropped.
 
     Args:
         states: with the histogram of its successors.

@@ -122,7 +122,7 @@ class _Asked:
         return translate(self._query, every, grounded=grounded)
 
     def reply(self, worker: _Worker, i: int, vectors: npt.NDArray[np.float64]) -> dict[str, Any] | None:
-        """What ProbLog says of example i; None if it took too long."""
+        """ProbLog's answer for example i; None if it took too long."""
         reply = self._ask(worker, i, vectors)
         if reply is not None and "error" in reply and not self._text.grounded:
             # ProbLog compares numbers only, where ASP has an order of all terms.
@@ -149,7 +149,7 @@ class _Worker:
         self._process: _Process | None = None
 
     def ask(self, job: dict[str, Any], seconds: float) -> dict[str, Any] | None:
-        """What ProbLog answers; None if it took too long."""
+        """ProbLog's answer; None if it took too long."""
         try:
             if self._process is None:
                 self._process = _Process()

@@ -1,4 +1,4 @@
-"""What many rules cost: the program of a language bias, ground once for all that the rules may hold.
+"""The costs of many rules: the program of a language bias, ground once for all possible literals.
 
 Heads and body literals are choices of the ground program. Each ground rule is then an AND, each atom an OR,
 of bit vectors with one bit for each rule of the hypothesis space that is priced.
@@ -208,7 +208,7 @@ class GroundBias:
         return source
 
     def weights(self) -> tuple[int, Weights] | None:
-        """What every rule costs, and what each choice adds to it; None if costs are no such sums."""
+        """The fixed cost of every rule, and what each choice adds; None if costs are not such sums."""
         source = self._sources
         if source is None:
             return None

@@ -1,4 +1,4 @@
-"""What rules cost under a language bias.
+"""The costs of rules under a language bias.
 
 FastLAS scores a rule by a logic program over what is in it (Law, Russo, Bertino, Broda, Lobo: "FastLAS:
 scalable inductive logic programming incorporating domain-specific optimisation criteria", AAAI 2020):

@@ -21,7 +21,7 @@ from nsl_bench.logic.las.thresholds import tokens
 
 @dataclass(frozen=True)
 class Domains:
-    """What the types of a task hold.
+    """The values of each type of a task.
 
     Attributes:
         guarded: types with a predicate that some statement or learned rule derives: their variables are

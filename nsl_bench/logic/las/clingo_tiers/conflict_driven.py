@@ -116,7 +116,7 @@ class _Search:
                 raise Undecided("no counterexample to the last proposal was found in time and memory")
 
     def _core(self, outcome: Outcome, incumbent: Incumbent) -> tuple[Demand, ...] | None:
-        """What follows where no (better) hypothesis was proposed."""
+        """The unsatisfiable core where no hypothesis is left; None where the incumbent stands."""
         if not outcome.proven:
             raise Undecided("time or memory ran out")
         if incumbent.total is not None or self._space.horizon is not None:

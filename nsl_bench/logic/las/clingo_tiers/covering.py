@@ -48,7 +48,7 @@ _POOL = 200
 
 
 class _Effect(NamedTuple):
-    """What a hypothesis does on the window.
+    """The effect of a hypothesis on the examples in the window.
 
     Attributes:
         lost: demands that must be met, and that its last rule has changed so that they are not.
@@ -404,7 +404,7 @@ class _Covering:
 
 
 def _best(rated: _Known, now: _Effect) -> tuple[_Candidate, _Effect] | None:
-    """The best rule of those that may be added and make the hypothesis better, rather without loss."""
+    """The best whole rule that improves the hypothesis, preferably one without loss."""
     better = [pair for pair in rated if pair[0].whole and pair[1].betters(now)]
     return min(better, key=lambda pair: pair[1][:4], default=None)
 

@@ -184,7 +184,7 @@ class Encoding:
         return self._prepared
 
     def _within_cost(self, chosen: str) -> list[str]:
-        """What keeps a hypothesis from costing more than it may."""
+        """Constraints that keep a hypothesis within the cost limit."""
         most = self._problem.max_cost
         if most is None:
             return []
@@ -263,7 +263,7 @@ class Encoding:
         self.total += weight
 
     def cost(self, model: Model, chosen: Iterable[int]) -> int:
-        """What a model costs; clingo itself tells only its last 32 bits.
+        """The cost of a model; clingo reports only its last 32 bits.
 
         Args:
             model: a model of the grounded encoding.

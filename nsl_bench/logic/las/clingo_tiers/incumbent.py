@@ -102,7 +102,7 @@ class Incumbent:
         return result
 
     def follow(self, space: Space) -> Callable[[Outcome], None]:
-        """What takes in the better hypotheses and bounds of an optimisation over a space while it runs."""
+        """A callback that takes over better hypotheses and bounds while an optimisation runs."""
 
         next_offer = time.monotonic()
 
@@ -184,7 +184,7 @@ class Incumbent:
         )
 
     def answer(self, statistics: Mapping[str, float], message: str = "") -> Solution:
-        """What to answer: the best hypothesis, proven or not, or that none was found.
+        """The answer: the best hypothesis, proven or not, or that none was found.
 
         Args:
             statistics: of the search.

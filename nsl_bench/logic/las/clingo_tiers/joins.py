@@ -1,4 +1,4 @@
-"""What a rule changes, by joins over the one answer set, where no other rule reads what it derives.
+"""The effect of a rule, by joins over the one answer set, where no other rule reads what it derives.
 
 A rule grows literal by literal, so its substitutions are kept, and a literal more is looked up in them. That
 takes no grounding, and starts from the atoms that demands ask for, as a bottom clause does (Muggleton:
@@ -54,7 +54,7 @@ class Rows:
 
 
 class _Matches(NamedTuple):
-    """What a literal's new variables may be.
+    """The values that a literal allows for its new variables.
 
     Attributes:
         values: by the values of the known ones.
@@ -151,7 +151,7 @@ class Joins:
         return rows
 
     def _priority(self, rows: Rows, types: Sequence[str], literal: Instance) -> tuple[bool, float]:
-        """What is joined first: what has few matches; literals that only test wait for their variables."""
+        """Order of joins: literals with few matches first; those that only test wait for variables."""
         new = {each for each in literal[1] if isinstance(each, int)} - rows.places.keys()
         atom = self._maker.plain(literal)
         result = None if new and atom is not None and atom[2] else self._looked_up(rows, literal, types)
@@ -186,7 +186,7 @@ class Joins:
         return changed
 
     def _looked_up(self, rows: Rows, literal: Instance, types: Sequence[str]) -> _Matches | None:
-        """What a literal's new variables may be; None if that is not for joins."""
+        """The values that a literal allows for its new variables; None if joins cannot tell."""
         atom = self._maker.plain(literal)
         if atom is None:
             return None

@@ -18,7 +18,7 @@ _MOST_MINIMISED = 60
 
 @dataclass
 class Outcome:
-    """What one optimisation found.
+    """The result of one optimisation.
 
     Attributes:
         chosen: numbers of the chosen rules, None if no model was found.

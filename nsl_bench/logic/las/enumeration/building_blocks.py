@@ -21,7 +21,7 @@ from nsl_bench.logic.las.terms import patterns
 
 
 class Resources(NamedTuple):
-    """What a conjunction uses up.
+    """The literals and variables that a conjunction uses of its limits.
 
     Attributes:
         recall: uses of each declaration with a recall, by its place among those.
@@ -67,7 +67,7 @@ class Limits(NamedTuple):
         )
 
     def key(self, used: Resources) -> tuple[int, ...]:
-        """What a dominating conjunction must not use more of."""
+        """The resources of which a dominating conjunction must not use more."""
         literals = () if self.literals is None else (used.literals,)
         return (used.cost, used.variables, *literals, *used.recall)
 

@@ -175,7 +175,7 @@ class _Gain:
         return positions[some], filled[some]
 
     def is_unprofitable(self, positions: Positions, holds: Bits, cost: int) -> bool:
-        """Whether all that could be gained is no more than the rule's cost."""
+        """Whether the greatest possible gain is no more than the rule's cost."""
         useful = holds & self._wanted[positions]
         (some,) = useful.nonzero()
         if not len(some):

@@ -336,7 +336,7 @@ class Search:
         )
 
     def _is_redundant(self, state: Conjunction, child: Conjunction) -> bool:
-        """Whether a child of `state` does no more than cost more and fill less.
+        """Whether a child of `state` costs more and fills less.
 
         Without further variables that is true of whatever grows from it, too.
         """

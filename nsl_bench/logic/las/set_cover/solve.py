@@ -45,7 +45,7 @@ def solve(instance: Instance, budget: Budget | None = None) -> Choice:
 
 
 def _chosen(instance: Instance, picked: Sequence[int], score: int) -> Choice:
-    """A choice (indices into `rules`) about which nothing is proven but what no choice avoids."""
+    """A choice (indices into `rules`) whose only proven bound is what every choice pays."""
     return Choice(instance.named(picked), score, instance.constant, False)
 
 

@@ -70,7 +70,7 @@ class Settled(NamedTuple):
 
 
 def reached(vocabulary: Vocabulary) -> dict[str, Reach]:
-    """What is known of each type that only tests compare."""
+    """The reachable values of each type that only tests compare."""
     bias, grounding = vocabulary.bias, vocabulary.grounding
     literals: list[tuple[ModeAtom, bool]] = []
     kinds = {kind for head in bias.heads for kind in head.atom.variable_types}

@@ -95,7 +95,7 @@ def _stop(budget: Budget, seconds: float) -> Callable[[], None]:
 def _score(
     task: PlainTask, hypothesis: tuple[str, ...], stop: Callable[[], None], claimed: Solution | None = None
 ) -> _Score:
-    """What a hypothesis scores.
+    """The score of a hypothesis.
 
     Args:
         claimed: the answer that has this hypothesis. Its cost is taken where the rules cannot be priced, but
@@ -142,7 +142,7 @@ def _corrected(task: PlainTask, solution: Solution, score: _Score) -> Solution:
 
 
 def _refuted(solution: Solution, what: str) -> Solution:
-    """The answer without its hypothesis, which is none."""
+    """The answer with status and message, but without its hypothesis, which is wrong."""
     return replace(
         solution, status="feasible", score=None, bound=0, hypothesis=(), cost=0, covered=(), uncovered=(),
         verified=None, message=_joined(solution, what),

@@ -1,4 +1,4 @@
-"""What a hypothesis costs: each rule read against the mode declarations, and priced by `#bias`.
+"""The cost of a hypothesis: each rule read against the mode declarations, and priced by `#bias`.
 
 A rule can be read in more ways than one (as one given whole and as one of the modes, with a literal as type
 guard or as one of the body); it costs what the cheapest reading does.

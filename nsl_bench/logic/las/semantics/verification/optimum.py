@@ -175,7 +175,7 @@ class _Chosen:
         return weight
 
     def by_cells(self, effects: Effects) -> Optimum | None:
-        """The optimum where examples ask for no more than what single rules derive."""
+        """The optimum where each example depends on what single rules derive."""
         number = {cell: i for i, cell in enumerate({c for cells in effects.cells.values() for c in cells})}
         for k, text in enumerate(self._rules):
             self._lines += [f"cell({number[cell]}) :- chosen({k})." for cell in effects.cells[text]]

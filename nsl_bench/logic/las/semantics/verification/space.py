@@ -135,7 +135,7 @@ class _Space:
                 yield (value, *rest), last
 
     def _intervals(self, mode: Mode, place: int) -> list[str]:
-        """What may be said of a number: each two neighbouring ones have a threshold between them."""
+        """The intervals of a number; there is a threshold between each two neighbouring values."""
         result = self._known.get((mode.literal, place))
         if result is None:
             numbers = self._pricing.numbers(mode, place)

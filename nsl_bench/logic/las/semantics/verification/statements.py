@@ -28,7 +28,7 @@ _DERIVED_SETS = ("inclusion", "exclusion")
 
 
 def asked_by(example: Example) -> Asked:
-    """What an example asks of a hypothesis."""
+    """The atoms that an example wants in or out, and its context."""
     return example.inclusions, example.exclusions, example.context
 
 
@@ -77,7 +77,7 @@ def derived_by(rules: Iterable[ast.AST]) -> set[Signature]:
 
 
 def copy_name(name: str, *, copied: bool, negative: bool = False) -> str:
-    """What a predicate is called here.
+    """The name of a predicate in these statements.
 
     A copied predicate has the example as one more argument. A letter in its name tells it from the predicate
     of the same name that has as many arguments without.
