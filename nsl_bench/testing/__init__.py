@@ -1,8 +1,8 @@
 """Tests that every part passes: derive a class, say what the part is, and run pytest.
 
-Each kind of part that a package can add has a class here: `TaskTests`, `SourceTests`, `ShiftTests`,
-`NetworkTests`, `LearnerTests`, and `EntrantTests` for learners with an environment of their own. The parts of
-nsl-bench pass the same tests. A whole test module for a task::
+Imports all rooms but `cli`. Begin with `tasks`. Each kind of part that a package can add has a class here:
+`TaskTests`, `SourceTests`, `ShiftTests`, `NetworkTests`, `LearnerTests`, and `EntrantTests` for learners with
+an environment of their own. The parts of nsl-bench pass the same tests. A whole test module for a task::
 
     from nsl_bench.testing import TaskTests
 
