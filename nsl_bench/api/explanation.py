@@ -43,9 +43,8 @@ class Seen:
 
     def __str__(self) -> str:
         words = ", ".join(f"{name} {probability:.2f}" for name, probability in self.guesses)
-        return (
-            f"{self.slot}: {words or 'nothing'}{'' if self.right else f'   (true concept: {self.concept})'}"
-        )
+        truth = "" if self.right else f"   (true concept: {self.concept})"
+        return f"{self.slot}: {words or 'nothing'}{truth}"
 
 
 @dataclass(frozen=True)

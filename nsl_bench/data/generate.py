@@ -174,11 +174,9 @@ def _examples(plan: Plan, work: Path, name: str) -> Split:
     part, repeat = plan.splits[name]
     path = work / _STATE / f"{name}.npz"
     with contextlib.suppress(OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):  # made again
-        with np.load(path) as saved:
-            metadata = {
-                key.removeprefix("meta_"): saved[key] for key in saved.files if key.startswith("meta_")
-            }
-            columns = {key: saved[key] for key in _COLUMNS}
+        with np.load(path) as npz:
+            metadata = {key.removeprefix("meta_"): npz[key] for key in npz.files if key.startswith("meta_")}
+            columns = {key: npz[key] for key in _COLUMNS}
         return Split(part, plan.task.concept_space, metadata=metadata, **columns)
     folder = None if plan.recipe.splits is None else Path(plan.recipe.splits)
     split = make_split(plan.task, plan.source, part, plan.size, repeat, seed=plan.recipe.seed, splits=folder)

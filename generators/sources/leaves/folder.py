@@ -60,9 +60,7 @@ class PlantFolder(FolderPool):
     def instead(self, concepts: Sequence[str]) -> str:
         from ...tasks.crop_yield import CropYield
 
-        whole = [
-            name for name in SPECIES if all(crop in concepts for crop in CROPS if SPECIES_OF[crop] == name)
-        ]
+        whole = [name for name in SPECIES if all(c in concepts for c in CROPS if SPECIES_OF[c] == name)]
         if sum(SPECIES_OF[crop] in whole for crop in CROPS) < 2:
             return ""
         try:

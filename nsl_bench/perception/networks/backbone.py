@@ -215,17 +215,11 @@ def take(
     for name, tensor in state.items():
         if name.startswith(new) or not tensor.is_floating_point():
             continue
-        start_tensor = start.get(name)
-        if (
-            start_tensor is not None
-            and start_tensor.shape == tensor.shape
-            and start_tensor.is_floating_point()
-        ):
-            tensor.copy_(start_tensor)
+        own = start.get(name)
+        if own is not None and own.shape == tensor.shape and own.is_floating_point():
+            tensor.copy_(own)
         elif not name.startswith(free):
-            what = (
-                "nothing" if start_tensor is None else f"{tuple(start_tensor.shape)} of {start_tensor.dtype}"
-            )
+            what = "nothing" if own is None else f"{tuple(own.shape)} of {own.dtype}"
             raise UserError(
                 f"{path} has weights of another architecture: '{name}' must have shape "
                 f"{tuple(tensor.shape)}; got {what}."

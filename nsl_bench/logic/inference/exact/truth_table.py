@@ -128,16 +128,16 @@ def _any(
 
 
 def _outcomes(
-    domains: Domains, tables: dict[int, tuple[Support, Bools]], table: _Table
+    domains: Domains, table_of: dict[int, tuple[Support, Bools]], table: _Table
 ) -> tuple[Support, npt.NDArray[Any]]:
     program = domains.program
     n = len(program.goals)
     goals = {
-        k: tables[goal]
+        k: table_of[goal]
         for k, goal in enumerate(program.goals)
-        if goal not in (None, NEVER) and goal in tables
+        if goal not in (None, NEVER) and goal in table_of
     }
-    violated = tables.get(program.violated)
+    violated = table_of.get(program.violated)
     supports = [support for support, _ in goals.values()] + ([violated[0]] if violated else [])
     support = _union(supports)
     kind = np.min_scalar_type(n + 1)

@@ -5,7 +5,9 @@ images can show. Then slot after slot is read, in an order that keeps few slots 
 rests of terms are still alive and which signals are true; all worlds with the same state have the same
 future, so only its mass is carried on. States that decide the label leave. Where the states become too many,
 the least likely are dropped within a budget of mass, and what was dropped bounds the error: the answer is an
-interval. On demand dropped worlds are sampled to their end, which gives an estimate inside it.
+interval, since each outcome gets between none and all of that mass (Poole: "Average-case analysis of a search
+algorithm for estimating prior and posterior probabilities in Bayesian networks with extreme probabilities",
+IJCAI 1993). On demand dropped worlds are sampled to their end, which gives an estimate inside it.
 """
 
 from __future__ import annotations

@@ -153,16 +153,14 @@ def _cost(task: LasTask, distinct: Mapping[str, Rule]) -> int:
     """`hypothesis_cost` of different rules by their text."""
     if not distinct and not task.bias.final:
         return 0
-    type_domains = domains(task)
+    domain = domains(task)
     given = _given_costs(task.bias)
     of_given = [given.get(normal_form(rule)) if given else None for rule in distinct.values()]
     options: list[list[RuleParts]] = []
     for rule, cost in zip(distinct.values(), of_given, strict=True):
-        read = readings(task.bias, type_domains, rule, exact=cost is not None)
+        read = readings(task.bias, domain, rule, exact=cost is not None)
         parts = [(reading.head, reading.literals) for reading in read]
-        options.append(
-            parts if parts or cost is not None else [_without_guards(task.bias, type_domains, rule)]
-        )
+        options.append(parts if parts or cost is not None else [_without_guards(task.bias, domain, rule)])
     prices = iter(rule_costs(task.bias, [parts for group in options for parts in group]))
     total = 0
     chosen: list[RuleParts] = []

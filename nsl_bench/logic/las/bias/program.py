@@ -191,9 +191,7 @@ class BiasProgram:
             if penalty is None:
                 return None
             source, weight, reason = penalty
-            if any(
-                other == weight and _may_be_equal(other_reason, reason) for other, other_reason in reasons
-            ):
+            if any(other == weight and _may_be_equal(why, reason) for other, why in reasons):
                 return None
             reasons.append((weight, reason))
             costs[source] += weight

@@ -254,15 +254,13 @@ class RuleMaker:
         Args:
             joined: literals with variables have one of the rule's, if it has any.
         """
-        n_variables = len(rule.types)
+        count = len(rule.types)
         for i, literal in enumerate(self._literals):
             if literal.recall is not None and self._uses(rule, literal.mode) >= literal.recall:
                 continue
             for arguments, types in self._fillings(literal.literal, rule.types):
-                variables = (
-                    [each for each in arguments if isinstance(each, int)] if joined and n_variables else ()
-                )
-                if variables and min(variables) >= n_variables:
+                variables = [each for each in arguments if isinstance(each, int)] if joined and count else ()
+                if variables and min(variables) >= count:
                     continue
                 if self._is_allowed((i, arguments), rule):
                     yield (i, arguments), types

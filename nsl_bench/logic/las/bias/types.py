@@ -104,19 +104,17 @@ def _numbers(
     copies = control.symbolic_atoms.by_signature(program.predicate(name), arity + 1)
     atoms += [each.symbol.arguments[1:] for each in copies]
     open_ = atom.signature in task.program.dependents(task.bias.learned)
-    values_of: dict[int, set[int]] = {}
+    result: dict[int, set[int]] = {}
     for arguments in atoms:
         values: list[Symbol] = []
         pairs = zip(atom.arguments, arguments, strict=True)
         if all(match_term(term, symbol, values, values) for term, symbol in pairs):
             for i, value in enumerate(values):
-                values_of.setdefault(i, set()).update(
-                    [value.number] if value.type == SymbolType.Number else []
-                )
+                result.setdefault(i, set()).update([value.number] if value.type == SymbolType.Number else [])
     numbers: dict[tuple[ModeAtom, int], tuple[int, ...]] = {}
     for i, place in enumerate(atom.placeholders):
         if place.kind == "num_var":
-            values_at = values_of.get(i, set())
+            values_at = result.get(i, set())
             if open_:
                 members = (m.symbol.arguments[0] for m in control.symbolic_atoms.by_signature(place.type, 1))
                 values_at |= {member.number for member in members if member.type == SymbolType.Number}

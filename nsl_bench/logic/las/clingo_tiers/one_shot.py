@@ -82,11 +82,7 @@ def _optimum(
     prover = _Prover(encode, threads - 1, incumbent.total, budget)
     try:
         return optimise(
-            encoding,
-            budget,
-            lambda: incumbent.total,
-            incumbent.follow(space),
-            proven_bound=lambda: prover.lower,
+            encoding, budget, lambda: incumbent.total, incumbent.follow(space), proven=lambda: prover.lower
         )
     finally:
         prover.stop()

@@ -38,7 +38,7 @@ def optimise(
     budget: Budget,
     upper: Callable[[], int | None] = lambda: None,
     improved: Callable[[Outcome], None] = lambda outcome: None,
-    proven_bound: Callable[[], int] = lambda: 0,
+    proven: Callable[[], int] = lambda: 0,
 ) -> Outcome:
     """The cheapest hypothesis, with a bound, until `budget` expires.
 
@@ -48,7 +48,7 @@ def optimise(
         encoding: what to search.
         upper: says what the best hypothesis that is known elsewhere costs; only cheaper ones are looked for.
         improved: is told of better hypotheses and bounds while the search goes on.
-        proven_bound: says what every hypothesis costs at least, as far as it is known elsewhere.
+        proven: says what every hypothesis costs at least, as far as it is known elsewhere.
     """
     outcome = Outcome()
     conflicts = _FIRST_CONFLICTS
@@ -58,14 +58,14 @@ def optimise(
     while True:
         costs = [upper(), outcome.cost if outcome.chosen is not None else None]
         bound = min((cost for cost in costs if cost is not None), default=None)
-        outcome.lower = max(outcome.lower, proven_bound() if bound is None else min(proven_bound(), bound))
+        outcome.lower = max(outcome.lower, proven() if bound is None else min(proven(), bound))
         if bound is not None and bound <= outcome.lower:
             outcome.proven = True
             return outcome
         solver.opt_strategy = "usc,stratify" if turn % 2 == 0 else "bb,lin"  # type: ignore[union-attr]
         solving.opt_mode = "opt" if bound is None else f"opt,{bound - 1}"  # type: ignore[union-attr]
         solving.solve_limit = f"{conflicts}"  # type: ignore[union-attr]
-        finished = _solve(encoding, outcome, bound, budget, improved, proven_bound)
+        finished = _solve(encoding, outcome, bound, budget, improved, proven)
         if finished:
             outcome.proven = True
             bounds = [bound, outcome.cost if outcome.chosen is not None else None]
@@ -85,7 +85,7 @@ def _solve(
     bound: int | None,
     budget: Budget,
     improved: Callable[[Outcome], None],
-    proven_bound: Callable[[], int],
+    proven: Callable[[], int],
 ) -> bool:
     """One call of clingo; True if it ended by itself: with an optimum, or without a better model."""
     reported = [outcome.chosen]
@@ -98,7 +98,7 @@ def _solve(
         if outcome.chosen != reported[-1]:
             reported.append(outcome.chosen)
             improved(outcome)
-        return outcome.chosen is not None and outcome.cost <= proven_bound()
+        return outcome.chosen is not None and outcome.cost <= proven()
 
     relaxed = encoding.literal("relaxed")
     result, _ = encoding.search([] if relaxed is None else [-relaxed], budget, keep, enough)

@@ -84,11 +84,8 @@ def candidates(
                     continue
                 at, fills = gain.fills(body.positions, body.holds)
                 key = (gain.rows[at].tobytes() + gain.words[at].tobytes(), fills.tobytes())
-                cheapest = best.get(key)
-                if cheapest is None or (cost, len(body.parts)) < (
-                    cheapest.rule.cost,
-                    len(cheapest.rule.parts),
-                ):
+                old = best.get(key)
+                if old is None or (cost, len(body.parts)) < (old.rule.cost, len(old.rule.parts)):
                     rule = Rule(cost, form, body.parts, body.types)
                     if strict is not None and is_forbidden(rule, body.shape):
                         continue

@@ -90,12 +90,12 @@ class CompiledTables(Tables):
 
     def extend(self, state: Conjunction, extension: Extension) -> tuple[Bits, list[bytes]]:
         """See `Tables.extend`."""
-        types, n_fixed = extension.types, len(self._fixed)
+        types, first = extension.types, len(self._fixed)
         placements = (*state.placements, extension.placement)
-        join = self._join(types, placements, range(len(types)), n_fixed, extension.orders)
-        join = join._replace(base=self._rows, masked=n_fixed)
+        join = self._join(types, placements, range(len(types)), first, extension.orders)
+        join = join._replace(base=self._rows, masked=first)
         projection = np.zeros((*self.sizes(self._fixed), self._words), np.uint64)
-        digests = self._run(join, projection.reshape(-1, self._words), shared=n_fixed > 0)
+        digests = self._run(join, projection.reshape(-1, self._words), shared=first > 0)
         return projection, [digest.tobytes() for digest in digests]
 
     def without_first(self, types: tuple[str, ...], placements: Sequence[Placement]) -> Bits:
@@ -112,10 +112,10 @@ class CompiledTables(Tables):
         types: Sequence[str],
         placements: Sequence[Placement],
         axes: Sequence[int],
-        n_fixed: int,
+        first: int,
         orders: Sequence[Order],
     ) -> Join:
-        """A conjunction with variables in the order `axes`, projected onto the first `n_fixed`."""
+        """A conjunction with variables in the order `axes`, projected onto the first `first`."""
         sizes = self.sizes([types[variable] for variable in axes])
         axis = {variable: i for i, variable in enumerate(axes)}
         factors = sorted(placements, key=lambda placement: max(axis[v] for v in placement[1]))
@@ -132,7 +132,7 @@ class CompiledTables(Tables):
             until=np.searchsorted(last, range(len(axes) + 1)).astype(np.int64),
             sizes=np.array(sizes, np.int64),
             kept=np.array(
-                [math.prod(sizes[i + 1 : n_fixed]) * (i < n_fixed) for i in range(len(axes))], np.int64
+                [math.prod(sizes[i + 1 : first]) * (i < first) for i in range(len(axes))], np.int64
             ),
             base=np.zeros((0, self._words), np.uint64),
             masked=0,

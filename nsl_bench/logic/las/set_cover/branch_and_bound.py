@@ -4,6 +4,7 @@ A set is built from its rule of highest price downwards, the price being the rul
 covered targets that it violates. If rule ``i`` is the dearest of those that are added, they gain at most
 the weight of the targets that rules up to ``i`` in order of price can cover, less the price of ``i``.
 That bound sees what linear relaxations miss: rules that violate the same targets do not share the damage.
+Branch and bound: Land, Doig: "An automatic method of solving discrete programming problems", 1960.
 """
 
 from __future__ import annotations

@@ -49,18 +49,16 @@ def _chosen(instance: Instance, picked: Sequence[int], score: int) -> Choice:
     return Choice(instance.named(picked), score, instance.constant, False)
 
 
-def _by_parts(
-    instance: Instance, parts: Sequence[Instance], incumbent: Choice, budget: Budget | None
-) -> Choice:
+def _by_parts(instance: Instance, parts: Sequence[Instance], best: Choice, budget: Budget | None) -> Choice:
     """What the parts give together, or the choice known if that is no worse."""
     choices = [solve(part, budget) for part in parts]
     score = instance.constant + sum(choice.score for choice in choices)
     bound = instance.constant + sum(choice.bound for choice in choices)
     proven = all(choice.proven for choice in choices)
-    if score < incumbent.score:
+    if score < best.score:
         rules = tuple(sorted(rule for choice in choices for rule in choice.rules or ()))
-        incumbent = Choice(rules, score, bound, proven)
-    return incumbent._replace(bound=incumbent.score if proven else min(bound, incumbent.score), proven=proven)
+        best = Choice(rules, score, bound, proven)
+    return best._replace(bound=best.score if proven else min(bound, best.score), proven=proven)
 
 
 def _by_branching(

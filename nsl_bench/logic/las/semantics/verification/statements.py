@@ -165,9 +165,7 @@ class Statements:
         signatures = Signatures(everything)
         texts = dict.fromkeys(text for e in task.examples for text in (*e.inclusions, *e.exclusions))
         asked = {_read_atom(text) for text in texts}
-        self._signatures = (
-            signatures.mentioned | facts | {(name, len(arguments)) for _, name, arguments in asked}
-        )
+        self._signatures = signatures.mentioned | facts | {(name, len(each)) for _, name, each in asked}
         self._negated = signatures.negated | {
             (name, len(arguments)) for negative, name, arguments in asked if negative
         }
