@@ -115,7 +115,7 @@ class CompiledTables(Tables):
         first: int,
         orders: Sequence[Order],
     ) -> Join:
-        """A conjunction with variables in the order `axes`, projected onto the first `first`."""
+        """A conjunction with variables in the order `axes`, projected onto the `first` ones."""
         sizes = self.sizes([types[variable] for variable in axes])
         axis = {variable: i for i, variable in enumerate(axes)}
         factors = sorted(placements, key=lambda placement: max(axis[v] for v in placement[1]))
