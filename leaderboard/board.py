@@ -199,10 +199,6 @@ class Board:
         on_front = front(values, [METRICS[metric].higher_is_better is True for metric in metrics])
         return [(e, bool(on)) for (e, _), on in zip(points, on_front.tolist(), strict=True)]
 
-    def open_to(self, track: str, sealed_round: str = "") -> list[Contest]:
-        """The contests with entries of a track: the public ones, or those of a sealed round."""
-        return [c for c in self.contests if c.sealed_round == sealed_round and self.of(c, track)]
-
     def summaries(self) -> Iterator[str]:
         """The answers to the board's question, in sentences: where another learner is better than FFNSL."""
         rest = []

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 
 _OTHER_PACKAGES = ("datasets", "matplotlib", "pandas", "pyarrow", "safetensors")
-
-
 """Packages besides those that results depend on."""
 
 

@@ -175,8 +175,6 @@ def _print(learned: Learned) -> None:
 
 
 _GRACE = 5.0
-
-
 """Seconds beyond the time limit after which a comparison that does not heed it is ended."""
 
 

@@ -176,8 +176,6 @@ def plan(**options: Any) -> None:
 
 
 _SECONDS = 60.0
-
-
 """Default time limit: a learner that hangs is to be found out soon."""
 
 

@@ -234,7 +234,8 @@ class _Search:
                 predicates.add(rules)
                 used = [mode for mode in added if _is_used(mode, rules)]
                 what += " and ".join(f"'{mode}'" for mode in used)
-                yield f"{what}, these rules would cover {_them(small)}: {rules}"
+                them = "them" if len(small.examples) > 1 else f"'{small.examples[0].id}'"
+                yield f"{what}, these rules would cover {them}: {rules}"
                 if len(predicates) == _MOST_NAMED:
                     return
 
@@ -287,10 +288,6 @@ def _plain(text: str) -> str:
         return str(clingo.parse_term(text, logger=lambda *_: None))
     except RuntimeError:
         return text
-
-
-def _them(small: LasTask) -> str:
-    return "them" if len(small.examples) > 1 else f"'{small.examples[0].id}'"
 
 
 def _opposed(first: WeightedExample, second: WeightedExample) -> str | None:

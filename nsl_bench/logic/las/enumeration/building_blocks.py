@@ -196,7 +196,8 @@ class BlockMaker(NamedTuple):
             if literal.mode.recall is not None:
                 recall[places[literal.mode.mode]] = 1
             for pattern in patterns(literal.types, most_variables):
-                if literal.mode.anti_reflexive and not _all_differ(literal, pattern):
+                twice = any(len(set(each)) < len(each) for each in (pattern, literal.constants))
+                if literal.mode.anti_reflexive and twice:
                     continue
                 table = _diagonal(literal.table, pattern)
                 if not table.any():
@@ -222,11 +223,6 @@ def limited_modes(literals: Iterable[BodyLiteral]) -> dict[int, int]:
     """Declarations with a recall, each with its place in `Resources.recall`."""
     modes = dict.fromkeys(x.mode.mode for x in literals if x.mode.recall is not None)
     return {mode: place for place, mode in enumerate(modes)}
-
-
-def _all_differ(literal: BodyLiteral, pattern: Sequence[int]) -> bool:
-    """Whether no variable and no constant occurs twice."""
-    return len(set(pattern)) == len(pattern) and len(set(literal.constants)) == len(literal.constants)
 
 
 def _diagonal(table: Bits, pattern: tuple[int, ...]) -> Bits:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from clingo.ast import AST
 
 _PREFIX = re.compile(r"(!=|<=|>=|==|<|>|=)\s*\((.*)\)$", re.DOTALL)
-_OPERATORS = ("=", "<", "<=", ">", ">=", "!=")
 _KINDS: dict[str, Literal["var", "const", "num_var"]] = {"var": "var", "const": "const", "num_var": "num_var"}
 _ARITHMETIC = dict(enumerate(OPERATORS, 3))
 """The operators by clingo's numbers (`clingo.ast.BinaryOperator`)."""
