@@ -7,6 +7,7 @@ and does what is missing.
 from __future__ import annotations
 
 from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -26,13 +27,14 @@ def take(kept: Path, store: Store) -> None:
             store.add(record)
 
 
-def keep(store: Store, keys: Collection[str], kept: Path) -> int:
+def keep(store: Store, keys: Collection[str], kept: Path, *, rules: bool = True) -> int:
     """Add the records of some runs to the kept ones.
 
     Args:
         store: the results folder of a study.
         keys: of the runs.
         kept: folder of the kept records.
+        rules: whether with the learned rules, which fill megabytes if they are large trees.
 
     Returns:
         The number of added records.
@@ -41,7 +43,7 @@ def keep(store: Store, keys: Collection[str], kept: Path) -> int:
     there = folder.statuses()
     new = [record for key, record in store.latest().items() if key in keys and key not in there]
     for record in new:
-        folder.add(record)
+        folder.add(record if rules else replace(record, hypothesis=None))
     folder.compact()
     for path in kept.glob("records-*.parquet"):
         _pack(path)

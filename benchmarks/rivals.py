@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ from nsl_bench.leaderboard.board import SUBMISSIONS, Board, read_board
 from nsl_bench.leaderboard.contests import BOARD, Contest
 from nsl_bench.leaderboard.entries import Entry
 from nsl_bench.leaderboard.predictions import rows_of
+from nsl_bench.leaderboard.reading import Tunings
 from nsl_bench.leaderboard.submission import PREDICTIONS
 from nsl_bench.leaderboard.truth import Truth
 from pages import DOCS, Top, kept, listed, points, write
@@ -256,6 +258,82 @@ def supervision(board: Board, contest: Contest) -> Iterator[dict[str, object]]:
         }
 
 
+NEAR = 0.7
+"""A run that learned for this share of its time or longer may have ended because of the time: learners end
+before four fifths of it. The passes that were made are not in a submission."""
+
+
+def budget(board: Board, contest: Contest) -> Iterator[dict[str, object]]:
+    """What each entry of a contest could use, what tuning chose, and how many runs the time ended."""
+    for entry in board.of(contest):
+        submitted = entry.submitted()
+        runs = [submitted[name] for name in entry.runs[contest.name] if name in submitted]
+        tunings, limits = Tunings.of(runs), {run.time_limit for run in runs if run.time_limit}
+        ended = [run for run in runs if run.status == "ok" and run.time_limit]
+        least = entry.manifest.tuning_trials if tunings is None else tunings.trials[0]
+        yield {
+            "contest": contest.name,
+            "learner": entry.title,
+            "track": words_of(entry.track),
+            "seconds": int(max(limits)) if limits else "",
+            "cores": max((int(run.environment.get("threads", 1)) for run in runs), default=1),
+            "most passes": passes(entry.manifest.learner),
+            "least trials": least,
+            "most trials": entry.manifest.tuning_trials if tunings is None else tunings.trials[1],
+            "tuned by": "" if tunings is None else ", ".join(tunings.metrics),
+            "runs": len(runs),
+            "kept its own settings": "" if tunings is None else tunings.kept,
+            "chosen most often": "" if tunings is None else tunings.often[0],
+            "so often": "" if tunings is None else tunings.often[1],
+            "timeouts": sum(run.status == "timeout" for run in runs),
+            "near the limit": sum((run.learning_time or 0) > NEAR * (run.time_limit or 0) for run in ended),
+        }
+
+
+def passes(spec: str) -> int | str:
+    """The most passes that a learner makes over its train set; empty for a learner without passes."""
+    base = registry.Spec.parse(spec).args[0] if spec.startswith("tuned:") else spec
+    if base.startswith("env:"):
+        code = entrant(base).folder / "adapter.py"
+        found = re.search(r"epochs: int = (\d+)", code.read_text(encoding="utf-8"))
+        return int(found[1]) if found else ""
+    return int(getattr(registry.create("learner", base), "epochs", 0)) or ""
+
+
+def used(rows: pd.DataFrame) -> str:
+    """The table of budgets, a row a learner: of all its tasks together."""
+    groups = rows.groupby(["track", "learner"], sort=True)
+    told = []
+    for (track, learner), group in groups:
+        passed = [str(value) for value in sorted({value for value in group["most passes"] if value != ""})]
+        trials = sorted({int(group["least trials"].min()), int(group["most trials"].max())} - {0})
+        told.append(
+            {"learner": learner, "track": track}
+            | {"seconds": max(group["seconds"], key=str), "cores": group["cores"].max()}
+            | {"most passes": ", ".join(passed), "trials": " to ".join(map(str, trials))}
+            | {
+                name: f"{group[name].sum()} of {group['runs'].sum()}"
+                for name in ("timeouts", "near the limit")
+            }
+        )
+    return pd.DataFrame(told).to_markdown(index=False, disable_numparse=True)
+
+
+def kept_own(rows: pd.DataFrame) -> str:
+    """Tuned entries, a row a learner: how many runs kept its own settings, and what others chose."""
+    told = []
+    for learner, group in rows[rows["tuned by"] != ""].groupby("learner", sort=True):
+        most = group.loc[group["so often"].astype(int).idxmax()]
+        chosen = f"{most['chosen most often']} ({most['so often']} of {most['runs']} on {most['contest']})"
+        told.append(
+            {"learner": learner, "tuned by": ", ".join(sorted(set(group["tuned by"]))).replace("_", " ")}
+            | {"kept its own settings": f"{group['kept its own settings'].sum()} of {group['runs'].sum()}"}
+            | {"chosen most often instead": chosen if most["so often"] else ""}
+        )
+    nothing = "The trials of these entries were not kept."
+    return pd.DataFrame(told).to_markdown(index=False, disable_numparse=True) if told else nothing
+
+
 def knowledge(track: str, spec: str) -> str:
     """What of the task's rules a learner is given and uses."""
     if track == "known_rules":
@@ -360,6 +438,7 @@ def page(board: Board, docs: Path) -> Path:
             "curves": curves,
             "brier": brier_parts,
             "supervision": supervision,
+            "budget": budget,
             "rules": rules,
         }.items()
     }
@@ -410,6 +489,14 @@ def page(board: Board, docs: Path) -> Path:
         spans(frames["supervision"]),
         f"The least and the greatest number over tasks; by task: {links['supervision']}. A perceiver's "
         "concept labels are the images that it was trained on.",
+        "## Budget",
+        used(frames["budget"]),
+        f"*Timeouts* count as failed. *Near the limit* are other runs that learned for more than {NEAR:.0%} "
+        "of the seconds, so that the time may have ended them before the validation loss stopped falling. "
+        "Networks make at most so many passes and keep the best one; trials are those of a run. "
+        f"By task: {links['budget']}.",
+        "## What tuning chose",
+        kept_own(frames["budget"]),
         "## Failed runs",
         "A failed run counts as the majority class, and no better than the learner's worst other run.",
         failed(frames["means"]),

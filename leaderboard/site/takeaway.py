@@ -51,6 +51,7 @@ def write_areas(board: Board, folder: Path) -> None:
                 }
                 if failures := entry.failures(contest):
                     about["failed runs"] = failures
+                    about["accuracy without failed runs"] = entry.succeeded(contest, board.main_metric(track))
                 areas = {metric: board.area(entry, contest, metric) for metric in board.areas_of(contest)}
                 defined = {metric: area for metric, area in areas.items() if area is not None}
                 numbers: dict[str, object] = {}

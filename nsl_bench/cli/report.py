@@ -168,6 +168,11 @@ def _say_what_counts(results: Results) -> None:
             f"{failed.sum()} runs failed and count as majority-class predictions: {kinds} ({whose}).",
             err=True,
         )
+        metric = "framework_accuracy" if "framework_accuracy" in runs else "hypothesis_accuracy"
+        for learner in runs.loc[failed_rows, "learner"].unique():
+            own = runs.loc[runs["learner"] == learner, metric]
+            both = f"{own.mean():.3f}, without failed runs {own[~failed_rows[own.index]].mean():.3f}"
+            click.echo(f"{learner}: mean {metric.replace('_', ' ')} {both}.", err=True)
     lacking = runs["status"] == "not_applicable"
     if lacking.any():
         whose = _learners(runs[lacking])

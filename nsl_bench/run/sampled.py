@@ -37,10 +37,11 @@ class Sampled:
     repeats: tuple[int, ...]
     splits: str | None = None
 
-    @property
+    @cached_property
     def task(self) -> Benchmark:
         """The task."""
-        return _task(self.spec)
+        task: Benchmark = registry.create("benchmark", self.spec)
+        return task
 
     @property
     def shared(self) -> bool:
@@ -78,9 +79,3 @@ class Sampled:
 
 sampled = cache(Sampled)
 """Make a `Sampled`; the same one for the same arguments, so that images are made once."""
-
-
-@cache
-def _task(spec: str) -> Benchmark:
-    task: Benchmark = registry.create("benchmark", spec)
-    return task

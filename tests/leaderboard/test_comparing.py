@@ -11,7 +11,6 @@ from nsl_bench.leaderboard.comparing import Comparison, Difference, front
 from nsl_bench.leaderboard.contests import Contest
 from nsl_bench.leaderboard.measuring import Numbers
 from nsl_bench.leaderboard.reading import Hashes, Run
-from nsl_bench.leaderboard.score_report import TEN_THOUSAND
 from nsl_bench.leaderboard.truth import Truth
 from scipy.stats import ttest_rel
 
@@ -153,19 +152,16 @@ def test_a_front() -> None:
 
 def test_an_entrys_own_interval_counts_the_overlap_of_folds() -> None:
     contest = Contest("zoo", "zoo", "1.0.0", "sklearn_digits", ("rotate90",), (0.0,), 5)
-    runs = [
-        Run(f"{job.repeat:08}", job, Hashes("", "")) for job in plan("zoo", ["majority"], repeats=range(1, 6))
-    ]
+    jobs = plan("zoo", ["majority"], repeats=range(1, 6))
+    runs = [Run(f"{job.repeat:08}", job, Hashes("", "")) for job in jobs]
     cells = zip(runs, contest.cells, strict=True)
     numbers = Numbers("pretrained", {run.id: Truth(run.job, contest, cell) for run, cell in cells})
     for run in runs:
         numbers.impute(run)
-    spreads, examples = (
-        next(one for one in found if one.metric == "framework_accuracy") for found in numbers.means(runs)
-    )
-    of_splits = np.array([np.mean(row) for row in examples.scores]) / TEN_THOUSAND
-    expected = of_splits.std(ddof=1) * np.sqrt(1 / 5 + 1 / 4)
-    assert spreads.components["train splits"] == pytest.approx(expected, rel=1e-3)
+    (spread,) = (one for one in numbers.means(runs)[0] if one.metric == "framework_accuracy")
+    of_folds = [numbers.metrics[run.id]["framework_accuracy"] for run in runs]
+    expected = np.std(of_folds, ddof=1) * np.sqrt(1 / 5 + 1 / 4)
+    assert spread.components["train splits"] == pytest.approx(expected, rel=1e-3)
 
 
 def test_images_that_are_shown_twice_are_what_was_sampled() -> None:
@@ -173,7 +169,6 @@ def test_images_that_are_shown_twice_are_what_was_sampled() -> None:
     tricks = sampled("follow_suit", "drawn_decks", 0, (1, 2, 3))
     images = tricks.of("brier_score", "pretrained")["images"]
     assert images.shape == (1001, 4) and len(np.unique(images)) < images.size
-    for metric, track in (("hypothesis_accuracy", "pretrained"), ("brier_score", "symbolic")):
-        assert tricks.of(metric, track)["images"] is None
+    assert tricks.of("hypothesis_accuracy", "pretrained")["images"] is None
+    assert tricks.of("brier_score", "symbolic")["images"] is None
     assert sampled("indoor_scene", "drawn_rooms", 0, (1,)).images is None  # each room once
-    assert sampled("zoo", "sklearn_digits", 0, (1, 2)).of("brier_score", "pretrained")["overlap"] == 0.25

@@ -11,10 +11,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 from matplotlib.axes import Axes
 from PIL import Image
 
 from nsl_bench.api.results import Results
+from nsl_bench.cli import main
 from nsl_bench.core.errors import UserError
 from nsl_bench.report.curves import draw
 from nsl_bench.report.intervals import intervals
@@ -87,6 +89,8 @@ def test_failed_runs_count_with_what_was_imputed(store: Store) -> None:
     row = table[(table["learner"] == "ffnsl") & (table["shift"] == "noir") & (table["percent"] == 50)]
     assert row["n"].tolist() == [4, 3]
     assert row["mean"].iloc[0] == pytest.approx((3 * 0.82 + 0.25) / 4)
+    said = CliRunner().invoke(main, ["report", str(store.folder), "--no-curves"]).stderr
+    assert re.search(r"ffnsl: mean framework accuracy 0\.\d+, without failed runs 0\.\d+\.", said)
 
 
 def test_seeds_add_to_the_standard_error(tmp_path: Path) -> None:
