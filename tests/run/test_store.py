@@ -73,7 +73,6 @@ def test_a_line_cut_short_costs_only_itself(tmp_path_factory: pytest.TempPathFac
 WRITER = """
 import sys
 from pathlib import Path
-from typing import get_args
 from nsl_bench.run.job import Job
 from nsl_bench.run.record import Record
 from nsl_bench.run.store import Store
@@ -157,7 +156,6 @@ def test_a_run_that_is_done_again_during_a_compaction_keeps_its_predictions(
 FULL = """
 import resource, signal, sys
 from pathlib import Path
-from typing import get_args
 from nsl_bench.core.errors import UserError
 from nsl_bench.run.job import Job
 from nsl_bench.run.store import Record, Store
