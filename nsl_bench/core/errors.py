@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 
 class UserError(Exception):
@@ -15,6 +16,15 @@ class NotApplicable(UserError):
 
 class Interrupted(Exception):
     """Ctrl-C during work that is kept. Its text says what is kept and how to resume."""
+
+
+@contextmanager
+def refusing(what: str) -> Iterator[None]:
+    """Raise a `UserError` where the system refuses something: `what` as a sentence, with the reason."""
+    try:
+        yield
+    except OSError as error:
+        raise UserError(f"{what}: {error.strerror}.") from error
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:

@@ -25,7 +25,7 @@ import numpy.typing as npt
 from nsl_bench import __version__
 from nsl_bench.core import cache
 from nsl_bench.core.benchmark import Benchmark
-from nsl_bench.core.errors import UserError
+from nsl_bench.core.errors import UserError, refusing
 from nsl_bench.core.shift import STANDARD, Shift, short_name
 from nsl_bench.core.types import BLANK, PoolPart, Split
 from nsl_bench.core.workers import spread
@@ -61,10 +61,8 @@ def generate(recipe: Recipe, out: Path, *, workers: int = 1, progress: bool = Fa
     _check_free(out)
     plan = Plan.of(recipe)
     work = partial(out)
-    try:
+    with refusing(f"--out: {work} cannot be created"):
         (work / _STATE).mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"--out: {work} cannot be created: {error.strerror}.") from error
     with cache.lock(work / _STATE / "work"):
         _check_free(out)  # another process may have finished it meanwhile
         _same_plan(work / _STATE / "plan.json", plan)
@@ -78,19 +76,15 @@ def generate(recipe: Recipe, out: Path, *, workers: int = 1, progress: bool = Fa
         write_files(shared, [(IMAGES, split) for split in shared.pools], workers, progress)
         write_files(shared, list(shared.tables), workers, progress)
         manifest = _finish(plan, shared)
-        try:
+        with refusing(f"--out: {work} cannot be renamed to {out}"):
             work.replace(out)
-        except OSError as error:
-            raise UserError(f"--out: {work} cannot be renamed to {out}: {error.strerror}.") from error
         shutil.rmtree(out / _STATE)
     return manifest
 
 
 def _check_free(out: Path) -> None:
-    try:
+    with refusing(f"--out: {out} cannot be read"):
         taken = out.exists() and (not out.is_dir() or any(out.iterdir()))
-    except OSError as error:
-        raise UserError(f"--out: {out} cannot be read: {error.strerror}.") from error
     if taken:
         raise UserError(f"--out: {out} already exists; name a folder that is new or empty.")
 

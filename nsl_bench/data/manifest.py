@@ -15,7 +15,7 @@ from typing import Any
 
 from nsl_bench.core import cache
 from nsl_bench.core.declared import Open, from_json
-from nsl_bench.core.errors import UserError, unknown
+from nsl_bench.core.errors import UserError, refusing, unknown
 from nsl_bench.core.files import check_kind
 from nsl_bench.core.shift import STANDARD
 from nsl_bench.core.types import BLANK, Part, n_of_percent
@@ -244,9 +244,6 @@ class Manifest(Open):
 
 def file_entry(path: Path) -> FileEntry:
     """A file's size and hash."""
-    try:
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
+    with refusing(f"The file {path} cannot be read"), path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
         return FileEntry(path.stat().st_size, digest)
-    except OSError as error:
-        raise UserError(f"The file {path} cannot be read: {error.strerror}.") from error

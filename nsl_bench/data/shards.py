@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.core import cache
-from nsl_bench.core.errors import UserError
+from nsl_bench.core.errors import refusing
 from nsl_bench.core.shift import Shift
 from nsl_bench.core.source import ImageSource
 from nsl_bench.core.types import BLANK, PoolPart, Split
@@ -146,10 +146,8 @@ def write(shared: Shared, shard: Shard) -> None:
     path = shared.folder / shard.path
     if _rows(path) == shard.rows[1] - shard.rows[0]:
         return
-    try:
+    with refusing(f"The folder {path.parent} cannot be created"):
         path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"The folder {path.parent} cannot be created: {error.strerror}.") from error
     if shard.config == IMAGES:
         tables = list(_images(shared, shard))
         _save(path, tables, ["id", "digest", "image.path"])

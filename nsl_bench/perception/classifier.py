@@ -20,7 +20,7 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.core.options import option
 from nsl_bench.data.content import chunks
 from nsl_bench.perception import training
-from nsl_bench.perception.network import Network, Renderer
+from nsl_bench.perception.network import How, Network, Renderer
 
 
 class Design(Protocol):
@@ -169,10 +169,10 @@ class PresetClassifier(ImageClassifier):
         return self.preset == "quick"
 
     def _collect(
-        self, render: Renderer, rows: npt.NDArray[np.int64], design: Design, *, progress: bool
+        self, render: Renderer, rows: npt.NDArray[np.int64], design: Design, how: How
     ) -> npt.NDArray[np.uint8]:
         """uint8 [m, height, width, channels]: images of these rows, in the size of the design."""
-        size = (design.height, design.width)
+        size, progress = (design.height, design.width), how.get("progress", False)
         return collect(lambda some: render(rows[some]), len(rows), size, progress=progress)
 
     def _settings(self, epochs: int, **settings: Any) -> training.Settings:

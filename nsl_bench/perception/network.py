@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self, TypedDict, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,13 @@ Renderer = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.uint8]]
 too large for memory is handed over in this form."""
 
 _FORMAT = "1"
+
+
+class How(TypedDict, total=False):
+    """How `Network.fit` trains, beside its images."""
+
+    device: str
+    progress: bool
 
 
 @dataclass(frozen=True)
@@ -348,20 +355,14 @@ class MetaNetwork(Network):
         return self
 
     def fit(
-        self,
-        render: Renderer,
-        labels: npt.NDArray[np.int16],
-        concepts: tuple[str, ...],
-        *,
-        device: str = "auto",
-        progress: bool = False,
+        self, render: Renderer, labels: npt.NDArray[np.int16], concepts: tuple[str, ...], **how: Unpack[How]
     ) -> Self:
-        self.device = device
+        self.device = how.get("device", "auto")
         parts = []
         for k, member in enumerate(self.members()):
             if self.checkpoint is not None:
                 member.checkpoint = self.checkpoint.with_name(f"{k}-{self.checkpoint.name}")
-            parts.append(member.fit(render, labels, concepts, device=device, progress=progress))
+            parts.append(member.fit(render, labels, concepts, **how))
         return self.combine(parts, render, labels, concepts)
 
     @property

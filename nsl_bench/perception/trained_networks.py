@@ -285,7 +285,7 @@ def accuracy(
     """The share of held-out images whose concept the network predicts correctly, 0..1.
 
     Args:
-        limit: maximum number of images, spread evenly over the part.
+        limit: maximum number of images, spread evenly over pool B.
         seen: called with the number of images after each batch.
     """
     labels, rows, right = source.labels(part), sample(source, part, limit), 0
@@ -375,22 +375,16 @@ def sample(source: ImageSource, part: PoolPart, limit: int) -> npt.NDArray[np.in
 
 
 def figures(
-    network: Network,
-    source: ImageSource,
-    shift: Shift | None = None,
-    *,
-    part: PoolPart = "b",
-    limit: int = 2000,
-    workers: int = 1,
+    network: Network, source: ImageSource, shift: Shift | None = None, *, limit: int = 2000, workers: int = 1
 ) -> Figures:
     """Measure a trained network on a source's held-out images. Predictions are cached.
 
     Args:
-        limit: maximum number of images, spread evenly over the part.
+        limit: maximum number of images, spread evenly over pool B.
     """
-    rows = sample(source, part, limit)
-    probabilities, _ = predict(network, source, part, shift, rows, workers=workers)
-    labels = source.labels(part)[rows].astype(np.int64)
+    rows = sample(source, "b", limit)
+    probabilities, _ = predict(network, source, "b", shift, rows, workers=workers)
+    labels = source.labels("b")[rows].astype(np.int64)
     confidence = probabilities.max(axis=1)
     return Figures(
         images=len(rows),

@@ -20,7 +20,7 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
-from nsl_bench.core.errors import UserError
+from nsl_bench.core.errors import refusing
 from nsl_bench.run.job import Job
 from nsl_bench.run.store import Store
 
@@ -40,10 +40,8 @@ class Claims:
         self._guard = threading.Lock()
         marked = _of_open_files() is not None and (folder / _FILE).is_file()
         path = folder / (_FILE if marked else _FILE_OF_LOCKS)
-        try:
+        with refusing(f"{path} cannot be written"):
             self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
-        except OSError as error:
-            raise UserError(f"{path} cannot be written: {error.strerror}.") from error
 
     def take(self, key: str) -> bool:
         """Claim a run; False if it is claimed already."""

@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 
 from nsl_bench.core.declared import parse_json
-from nsl_bench.core.errors import UserError
+from nsl_bench.core.errors import UserError, refusing
 from nsl_bench.learners import task_folders
 from nsl_bench.learners.d2k import learning_task
 from nsl_bench.learners.folder_formats import Format
@@ -33,7 +33,7 @@ def export(
             continue
         train, validation, test = bench.views(job)
         about = {"seed": job.learner_seed(), "job": asdict(job)}
-        try:
+        with refusing(f"The folder {folder} cannot be written"):
             task_folders.write(folder, train, test, validation, images=images, about=about, form=form)
             if train.track in ("symbolic", "pretrained"):
                 task = learning_task(train)
@@ -41,8 +41,6 @@ def export(
                 named = tuple(replace(one, id=one.id.replace("-", "_")) for one in task.examples)
                 las = replace(task, examples=named).to_las()
                 (folder / "train.las").write_text(las, encoding="utf-8")
-        except OSError as error:
-            raise UserError(f"The folder {folder} cannot be written: {error.strerror}.") from error
         yield folder
 
 

@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any
 from nsl_bench import __version__
 from nsl_bench.core import cache
 from nsl_bench.core.declared import Written, checked, parse_json
-from nsl_bench.core.errors import UserError
+from nsl_bench.core.errors import UserError, refusing
 from nsl_bench.core.interrupts import uninterrupted
 from nsl_bench.run.job import Job, source_identity
 from nsl_bench.run.parquet import check_predictions, merge_predictions, read_predictions, read_records
@@ -80,10 +80,8 @@ class Store:
             what = "is not a results folder (store.json is missing)" if folder.exists() else "does not exist"
             raise UserError(f"{folder} {what}; `nsl-bench run ... --out {folder}` creates one.")
         else:
-            try:
+            with refusing(f"The folder {folder} cannot be created"):
                 folder.mkdir(parents=True, exist_ok=True)
-            except OSError as error:
-                raise UserError(f"The folder {folder} cannot be created: {error.strerror}.") from error
             self._mark()
 
     def _mark(self) -> None:
@@ -101,15 +99,13 @@ class Store:
     def add(self, record: Record) -> None:
         """Append a record and sync it to the disk. Ctrl-C is delayed until then."""
         line = record.to_json().encode() + b"\n"
-        try:
-            with uninterrupted(), cache.lock(self.records_file):
-                descriptor = os.open(self.records_file, _APPENDING, 0o666)
-                try:
-                    _append(descriptor, line)
-                finally:
-                    os.close(descriptor)
-        except OSError as error:
-            raise UserError(f"{self.records_file} cannot be written: {error.strerror}.") from error
+        where = f"{self.records_file} cannot be written"
+        with refusing(where), uninterrupted(), cache.lock(self.records_file):
+            descriptor = os.open(self.records_file, _APPENDING, 0o666)
+            try:
+                _append(descriptor, line)
+            finally:
+                os.close(descriptor)
 
     def _lines(self) -> Iterator[tuple[str, bytes]]:
         """The records as they were written, one JSON text each, and where each stands."""
@@ -235,10 +231,8 @@ class Store:
 
     def _subfolder(self, name: str) -> Path:
         folder = self.folder / name
-        try:
+        with refusing(f"The folder {folder} cannot be created"):
             folder.mkdir(exist_ok=True)
-        except OSError as error:
-            raise UserError(f"The folder {folder} cannot be created: {error.strerror}.") from error
         return folder
 
     def frame(self, records: Iterable[Record] | None = None) -> pd.DataFrame:

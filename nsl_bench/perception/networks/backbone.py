@@ -11,7 +11,7 @@ import io
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,7 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.core.options import option
 from nsl_bench.perception import training
 from nsl_bench.perception.classifier import PresetClassifier, blank
-from nsl_bench.perception.network import OptionValue, Renderer
+from nsl_bench.perception.network import How, OptionValue, Renderer
 
 Model = Literal[
     "resnet18",
@@ -119,18 +119,12 @@ class Backbone(PresetClassifier):
         return module
 
     def fit(
-        self,
-        render: Renderer,
-        labels: npt.NDArray[np.int16],
-        concepts: tuple[str, ...],
-        *,
-        device: str = "auto",
-        progress: bool = False,
+        self, render: Renderer, labels: npt.NDArray[np.int16], concepts: tuple[str, ...], **how: Unpack[How]
     ) -> Self:
         design = self.design(render(np.zeros(1, np.int64)).shape[1:], len(concepts))
         start = load_start(self.model, self.weights)
         rows = training.first_of_each(labels, self.images_per_concept or (120 if self.quick else None))
-        images = self._collect(render, rows, design, progress=progress)
+        images = self._collect(render, rows, design, how)
         if start and design.channels == 3:
             self._mean, self._deviation = _IMAGENET_MEAN, _IMAGENET_DEVIATION
         else:
@@ -139,8 +133,7 @@ class Backbone(PresetClassifier):
             min(max(round(30_000 / len(rows)), 3), 20) if self.quick else 20,
             learning_rate=3e-4 if start else 1e-3,
             anneal=True,
-            device=device,
-            progress=progress,
+            **how,
         )
         self._module = self._train_module(
             lambda: self._start_from(start, design.build()), images, labels[rows], settings

@@ -11,7 +11,7 @@ images are not part of the published method.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,7 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.core.options import option
 from nsl_bench.perception import training
 from nsl_bench.perception.classifier import PresetClassifier
-from nsl_bench.perception.network import Renderer
+from nsl_bench.perception.network import How, Renderer
 from nsl_bench.perception.networks.edl_gen_images import KINDS, Generative, Shape, halved, made_strange
 from nsl_bench.perception.networks.softmax import (
     Architecture,
@@ -149,19 +149,13 @@ class EDLGen(PresetClassifier):
         return Shape(height, width, design.channels, self.latent, filters), part
 
     def fit(
-        self,
-        render: Renderer,
-        labels: npt.NDArray[np.int16],
-        concepts: tuple[str, ...],
-        *,
-        device: str = "auto",
-        progress: bool = False,
+        self, render: Renderer, labels: npt.NDArray[np.int16], concepts: tuple[str, ...], **how: Unpack[How]
     ) -> Self:
         shape = render(np.zeros(1, np.int64)).shape[1:]
         design, basis = self.design(shape, len(concepts)), self.basis(shape)
         if basis is not None:
             if not isinstance(self.start, SoftmaxCNN):
-                self.start = basis.fit(render, labels, concepts, device=device, progress=progress)
+                self.start = basis.fit(render, labels, concepts, **how)
             start = dict(self.start.parameters())
             if isinstance(self.start.architecture, Architecture):
                 design = self.start.architecture  # kept weights may be of other sizes than new ones
@@ -171,7 +165,7 @@ class EDLGen(PresetClassifier):
         most = 4000 if _like_digits(design) else 40 if cards else 160
         limit = self.images_per_concept or (most if self.quick else None)
         rows = training.first_of_each(labels, limit)
-        images = self._collect(render, rows, design, progress=progress)
+        images = self._collect(render, rows, design, how)
         if start:
             self._mean, self._deviation = start.pop("mean"), start.pop("deviation")
         else:
@@ -183,15 +177,14 @@ class EDLGen(PresetClassifier):
             learning_rate=3e-4 if start else 1e-3,
             anneal=self.quick,
             jitter=2 if few else 0,
-            device=device,
-            progress=progress,
+            **how,
         )
         fakes, part = self._fakes(design)
         usual = 0.01 if few else _WARM_DECAY if start else 0.001
         decay = usual if self.decay is None else self.decay
         numbers = labels[rows].astype(np.int64)
         self._module = self._train(design, fakes, start, images, numbers, decay, settings)
-        scale = self._calibrate(design, progress=progress)
+        scale = self._calibrate(design, how)
         own = {
             "filters": fakes.filters,
             "coarseness": part,
@@ -263,7 +256,7 @@ class EDLGen(PresetClassifier):
             training.epochs(parts, step, order, images, settings, self.checkpoint)
         return training.finished(module)
 
-    def _calibrate(self, design: Architecture, *, progress: bool) -> float:
+    def _calibrate(self, design: Architecture, how: How) -> float:
         """Scale the trained network's logits by what is best on validation images; gives the factor."""
         import torch
 
@@ -273,7 +266,7 @@ class EDLGen(PresetClassifier):
         rows = training.first_of_each(labels, -(-_CALIBRATED_ON // design.outputs))
         if len(np.unique(labels[rows])) < 2 or len(rows) < _FEWEST:
             return 1.0
-        images = self._collect(self.validation.render, rows, design, progress=progress)
+        images = self._collect(self.validation.render, rows, design, how)
         changed = halved(images, labels[rows], np.random.default_rng(self.seed))
         own, others = (
             training.logits(self._module, part, self._mean, self._deviation, design.outputs)

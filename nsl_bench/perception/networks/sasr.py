@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,7 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.core.options import option
 from nsl_bench.perception import training
 from nsl_bench.perception.classifier import PresetClassifier, blank, collect
-from nsl_bench.perception.network import OptionValue, Renderer, Segmentation
+from nsl_bench.perception.network import How, OptionValue, Renderer, Segmentation
 from nsl_bench.perception.networks.backbone import read_tensors, take
 
 Model = Literal["small", "resnet18", "resnet50"]
@@ -260,9 +260,8 @@ class SASR(PresetClassifier):
         labels: npt.NDArray[np.int16],
         concepts: tuple[str, ...],
         *,
-        device: str = "auto",
-        progress: bool = False,
         segmentation: Segmentation | None = None,
+        **how: Unpack[How],
     ) -> Self:
         if segmentation is None:
             raise UserError("sasr: training needs segmentation maps; none were given.")
@@ -272,7 +271,7 @@ class SASR(PresetClassifier):
         start = _published(self.published)
         rows = training.first_of_each(labels, self.images_per_concept or (120 if self.quick else None))
         size = (design.height, design.width)
-        images = self._collect(render, rows, design, progress=progress)
+        images, progress = self._collect(render, rows, design, how), how.get("progress", False)
         targets = collect(
             lambda some: _nearest(maps.render(rows[some]), size), len(rows), size, progress=progress
         )
@@ -281,8 +280,7 @@ class SASR(PresetClassifier):
             min(max(round(40_000 / len(rows)), 3), 20) if self.quick else 40,
             learning_rate=1e-3,
             anneal=True,
-            device=device,
-            progress=progress,
+            **how,
         )
         self._module = self._train(design, start, images, targets, labels[rows].astype(np.int64), settings)
         self._finish(design, concepts, settings, images=len(rows))

@@ -10,7 +10,7 @@ difficult a source's images are.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, Self, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +19,7 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.core.options import option
 from nsl_bench.perception import training
 from nsl_bench.perception.classifier import PresetClassifier
-from nsl_bench.perception.network import Renderer
+from nsl_bench.perception.network import How, Renderer
 
 Kind = Literal["digits", "cards", "lenet", "linear"]
 
@@ -169,17 +169,11 @@ class SoftmaxCNN(PresetClassifier):
         return rows[~out], rows[out]
 
     def fit(
-        self,
-        render: Renderer,
-        labels: npt.NDArray[np.int16],
-        concepts: tuple[str, ...],
-        *,
-        device: str = "auto",
-        progress: bool = False,
+        self, render: Renderer, labels: npt.NDArray[np.int16], concepts: tuple[str, ...], **how: Unpack[How]
     ) -> Self:
         design = self.design(render(np.zeros(1, np.int64)).shape[1:], len(concepts))
         rows, _ = self.train_rows(labels, design)
-        images = self._collect(render, rows, design, progress=progress)
+        images = self._collect(render, rows, design, how)
         self._mean, self._deviation = training.statistics(images)
         digits = design.kind == "digits"
         anneal = self.quick and (digits or not card_shaped(design.height, design.width))
@@ -190,8 +184,7 @@ class SoftmaxCNN(PresetClassifier):
             learning_rate=1.0 if digits else 0.001,
             anneal=anneal if self.anneal is None else self.anneal,
             jitter=2 if self.quick and digits and len(rows) < 10_000 else 0,
-            device=device,
-            progress=progress,
+            **how,
         )
         self._module = self._train_module(design.build, images, labels[rows], settings)
         self._finish(design, concepts, settings, images=len(rows))

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.core import cache
-from nsl_bench.core.errors import NotApplicable, UserError
+from nsl_bench.core.errors import NotApplicable, refusing
 from nsl_bench.core.options import HasOptions, option
 from nsl_bench.core.sequences import grid
 from nsl_bench.core.tracks import Track
@@ -229,12 +229,8 @@ class NTOC(HasOptions):
         searched = (self.rounds,) if self.search else ()
         parts = (*parts, self.memory_rate, self.perceiver, self.seed, self.precision, *searched)
         identity = cache.key(self.version, *parts)
-        try:
+        with refusing(f"ntoc: the folder {self.checkpoint} cannot be created"):
             self.checkpoint.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise UserError(
-                f"ntoc: the folder {self.checkpoint} cannot be created: {error.strerror}."
-            ) from error
         return Checkpoint(self.checkpoint / f"ntoc-{identity}.safetensors", identity)
 
     def _learn(
