@@ -26,53 +26,10 @@ def contest(name: str, benchmark: str = "sudoku_4x4", **more: Any) -> str:
 
 
 BOARD = contest("grids")
-RECIPE = """\
-train = 3
-test = 2
-repeats = 1
-seed = 5
-images = "used"
-percents = [50, 90]
-shifts = ["rotate90", { name = "gaussian_blur", kernel = 5 }]
-source = "sklearn_digits"
-
-[benchmark]
-name = "sudoku"
-block_rows = 2
-block_columns = 2
-"""
-PLAN = """\
-# A plan
-[[grid]]
-benchmark = "sudoku_4x4"
-learners = ["majority", "random_forest:trees=50"]
-shifts = ["rotate90"]
-percents = [0, 50, 90.5]
-sizes = ["small"]
-repeats = [1, 2]
-networks = ["softmax"]
-track = "own"
-seed = 3
-
-[[grid]]
-benchmark = "sudoku_9x9"
-learners = ["ffnsl"]
-track = "symbolic"
-"""
-TASK = """\
-% dialect: ilasp
-#pos(e1@5, {valid}, {invalid}, {digit(1,1). digit(2,2).}).
-#pos(e2@5, {invalid}, {valid}, {digit(1,3). digit(2,3).}).
-#pos(e3@7, {invalid}, {valid}, {digit(1,2). digit(2,2).}).
-#neg(e4, {both}, {}, {digit(1,1).}).
-cell(1..2). num(1..4).
-valid :- not invalid.
-neq(X,Y) :- cell(X), cell(Y), X != Y.
-#modeh(invalid).
-#modeb(2, digit(var(cell),var(num))).
-#modeb(1, neq(var(cell),var(cell))).
-#maxv(3).
-"""
+RECIPE, PLAN, TASK = (
+    (ROOT / "tests" / "samples" / name).read_text(encoding="utf-8")
+    for name in ("recipe.toml", "plan.toml", "task.las")
+)
 
 VALUES: list[Any] = [
     *(None, True, False, 0, -1, 1, 1.0, 0.5, 1e308, 10**30, -(2**63), 101, 99999999),

@@ -20,21 +20,7 @@ from nsl_bench.run.plan import plan
 from nsl_bench.run.true_rule import example_quality, is_true_rule
 from nsl_bench.testing.toy import view
 
-ARFF = """\
-% a comment
-@RELATION car
-@ATTRIBUTE 'maker name' {'ford t', fiat}
-@attribute doors INTEGER [2,5]
-@attribute colour {red,green,blue}
-@attribute class {unacc, acc}
-@DATA
-'ford t', 2, red, unacc
-fiat,4,green,acc
-fiat,5,?,acc
-fiat,5,green,unacc
-fiat,3,red,acc
-'ford t', 3, green, unacc
-"""
+ARFF = (Path(__file__).parents[1] / "samples" / "car.arff").read_text(encoding="utf-8")
 
 CSV = "doors,class,colour\n2,unacc,red\n4,acc,green\n5,unacc,blue\n5,,red\n"
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 if TYPE_CHECKING:
     from nsl_bench.core.types import Hypothesis
 
+Evaluation = Literal["hypothesis", "framework", "last"]
 Need = Literal["probabilities", "shifted", "network", "rules", "record", "sequences"]
 
 
@@ -91,7 +92,7 @@ class Metric:
     higher_is_better: bool | None
     digits: int = 3
     bounds: tuple[float, float] = (0.0, 1.0)
-    evaluation: Literal["hypothesis", "framework", "last"] = "last"
+    evaluation: Evaluation = "last"
     needs: tuple[Need, ...] = ()
     compute: Callable[[Answers], float] | None = None
     per_example: Callable[[Answers], npt.NDArray[np.float64]] | None = None

@@ -10,11 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.core.metrics import predictions as of
-from nsl_bench.core.metrics.metric import Answers, Metric, Need
+from nsl_bench.core.metrics.metric import Answers, Evaluation, Metric, Need
 from nsl_bench.core.sequences import all_of
 from nsl_bench.core.types import AMBIGUOUS, UNDECIDED
 
 Floats = npt.NDArray[np.float64]
+Labels = npt.NDArray[np.int64]
 
 
 def _right(answers: Answers) -> Floats:
@@ -36,11 +37,17 @@ def _effective(answers: Answers) -> float:
 
 
 def _of_probabilities(
-    name: str, title: str, higher_is_better: bool, compute: Callable[[Floats, Answers], float], **more: Any
+    name: str, title: str, higher_is_better: bool, compute: Callable[[Floats, Labels], float], **more: Any
 ) -> Metric:
     """A metric of the label probabilities."""
     needs: tuple[Need, ...] = ("probabilities",)
-    return Metric(name, title, higher_is_better, needs=needs, compute=lambda a: compute(_given(a), a), **more)
+    return Metric(
+        name, title, higher_is_better, needs=needs, compute=lambda a: compute(_given(a), a.labels), **more
+    )
+
+
+def _of_sequences(name: str, title: str, evaluation: Evaluation, **more: Any) -> Metric:
+    return Metric(name, title, True, evaluation=evaluation, needs=("sequences",), **more)
 
 
 def _given(answers: Answers) -> Floats:
@@ -93,30 +100,14 @@ def _detection(
 METRICS = (
     Metric("hypothesis_accuracy", "hypothesis accuracy", True, evaluation="hypothesis", per_example=_right),
     Metric("framework_accuracy", "framework accuracy", True, evaluation="framework", per_example=_right),
-    Metric(
+    _of_sequences(
         "hypothesis_sequence_accuracy",
         "hypothesis sequence accuracy",
-        True,
-        evaluation="hypothesis",
-        needs=("sequences",),
+        "hypothesis",
         per_example=_right_sequences,
     ),
-    Metric(
-        "sequence_accuracy",
-        "sequence accuracy",
-        True,
-        evaluation="framework",
-        needs=("sequences",),
-        per_example=_right_sequences,
-    ),
-    Metric(
-        "effective_image_accuracy",
-        "effective image accuracy",
-        True,
-        evaluation="framework",
-        needs=("sequences",),
-        compute=_effective,
-    ),
+    _of_sequences("sequence_accuracy", "sequence accuracy", "framework", per_example=_right_sequences),
+    _of_sequences("effective_image_accuracy", "effective image accuracy", "framework", compute=_effective),
     Metric(
         "brier_score",
         "Brier score",
@@ -125,27 +116,15 @@ METRICS = (
         needs=("probabilities",),
         per_example=lambda a: of.brier_scores(_given(a), a.labels),
     ),
-    _of_probabilities(
-        "probabilistic_accuracy",
-        "probabilistic accuracy",
-        True,
-        lambda given, a: of.probabilistic_accuracy(given, a.labels),
-    ),
-    _of_probabilities(
-        "calibration_error",
-        "calibration error",
-        False,
-        lambda given, a: of.calibration_error(given, a.labels),
-    ),
-    _of_probabilities(
-        "log_loss", "log loss", False, lambda given, a: of.log_loss(given, a.labels), bounds=(0.0, inf)
-    ),
-    _of_probabilities("invalid_mass", "invalid mass", False, lambda given, a: of.invalid_mass(given)),
+    _of_probabilities("probabilistic_accuracy", "probabilistic accuracy", True, of.probabilistic_accuracy),
+    _of_probabilities("calibration_error", "calibration error", False, of.calibration_error),
+    _of_probabilities("log_loss", "log loss", False, of.log_loss, bounds=(0.0, inf)),
+    _of_probabilities("invalid_mass", "invalid mass", False, lambda given, _: of.invalid_mass(given)),
     _of_probabilities(
         "framework_accuracy_probabilistic",
         "accuracy of the most probable label",
         True,
-        lambda given, a: of.accuracy(of.most_probable(given), a.labels),
+        lambda given, labels: of.accuracy(of.most_probable(given), labels),
         evaluation="framework",
     ),
     Metric(
