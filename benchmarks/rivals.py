@@ -15,6 +15,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import rival_pictures as pictures
 from nsl_bench.leaderboard.board import SUBMISSIONS, Board, read_board
@@ -30,7 +32,6 @@ from reference import SECONDS, TRIALS
 from nsl_bench.core import registry
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import UserError
-from nsl_bench.core.metrics.predictions import miscalibration
 from nsl_bench.core.types import BLANK
 from nsl_bench.data.splits import make_source, symbolic_split, task_of_split
 from nsl_bench.learners.environments import entrant
@@ -171,6 +172,23 @@ def curves(board: Board, contest: Contest) -> Iterator[dict[str, object]]:
         for share, mean, error in entry.curve(contest, shift, "framework_accuracy"):
             about = {"contest": contest.name, "shift": shift, "role": role, "learner": entry.title}
             yield {**about, "share": share, "mean": mean, "std_err": error}
+
+
+def miscalibration(
+    probabilities: npt.NDArray[np.floating], labels: npt.NDArray[np.integer], bins: int = 15
+) -> float:
+    """The part of the Brier score that is lost where a label is as frequent as another probability says.
+
+    It is the sum over labels of the reliability term of Murphy's partition ("A New Vector Partition of the
+    Probability Score", 1973), over equal-width bins of the label's probability.
+    """
+    lost = 0.0
+    for label, given in enumerate(np.asarray(probabilities, np.float64).T):
+        bin_of = np.clip(np.ceil(given * bins).astype(int) - 1, 0, bins - 1)
+        count = np.bincount(bin_of, minlength=bins)
+        excess = np.bincount(bin_of, given - (labels == label), minlength=bins)
+        lost += float((excess**2 / np.maximum(count, 1)).sum())
+    return lost / len(labels)
 
 
 def brier_parts(board: Board, contest: Contest) -> Iterator[dict[str, object]]:

@@ -32,3 +32,24 @@ next_suit(C, D) :- suit(C, S), suit(D, T), order(S, A), order(T, B), B = (A + 1)
 #maxv(0).
 #bias("penalty(1, head).").
 #bias("penalty(1, body(X)) :- in_body(X).").
+%% hidden_order
+fulfilled :- rank(0,A), rank(1,B), A < B.
+fulfilled :- suit_before(0,1).
+%% hidden_modulo
+fulfilled :- next_rank(0,1).
+fulfilled :- next_suit(0,1).
+%% color_parity
+fulfilled :- odd(0), black(1).
+fulfilled :- even(0), red(1).
+%% alternating_faces
+fulfilled :- face(0), not face(1).
+fulfilled :- face(1), not face(0).
+%% alternating_parity
+fulfilled :- odd(0), even(1).
+fulfilled :- even(0), odd(1).
+%% increase_suits
+fulfilled :- next_suit(0,1).
+%% suit_order
+fulfilled :- suit_before(0,1).
+%% rank_order
+fulfilled :- rank(0,A), rank(1,B), A < B.

@@ -31,16 +31,7 @@ FACES = 4
 _RANKS = (FACES + 1, 10)
 
 CONCEPTS: Mapping[str, str] = MappingProxyType(
-    {
-        "hidden_order": "fulfilled :- rank(0,A), rank(1,B), A < B.\nfulfilled :- suit_before(0,1).\n",
-        "hidden_modulo": "fulfilled :- next_rank(0,1).\nfulfilled :- next_suit(0,1).\n",
-        "color_parity": "fulfilled :- odd(0), black(1).\nfulfilled :- even(0), red(1).\n",
-        "alternating_faces": "fulfilled :- face(0), not face(1).\nfulfilled :- face(1), not face(0).\n",
-        "alternating_parity": "fulfilled :- odd(0), even(1).\nfulfilled :- even(0), odd(1).\n",
-        "increase_suits": "fulfilled :- next_suit(0,1).\n",
-        "suit_order": "fulfilled :- suit_before(0,1).\n",
-        "rank_order": "fulfilled :- rank(0,A), rank(1,B), A < B.\n",
-    }
+    {name: rule for name, rule in _PROGRAMS.items() if name not in ("background", "bias")}
 )
 """The hidden rules: the cards 0 and 1 fulfil the concept."""
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,27 +65,10 @@ class UciSet:
     embedded: str = ""
 
 
+_FILE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 SETS = {
-    "breast_cancer": UciSet(
-        ("breast.w", "breast-w", "breast_w", "breast-cancer-wisconsin"), ("benign", "malignant"), 683
-    ),
-    "car": UciSet(("car", "car_evaluation"), ("unacc", "acc", "good", "vgood"), 1728),
-    "congressional": UciSet(("vote", "congressional", "house-votes-84"), ("democrat", "republican"), 232),
-    "credit": UciSet(("credit.a", "credit-approval", "crx"), ("+", "-"), 653),
-    "dermatology": UciSet(("dermatology",), ("1", "2", "3", "4", "5", "6"), 358),
-    "diabetes": UciSet(("diabetes_data_upload", "diabetes"), ("Positive", "Negative"), 520),
-    "iris": UciSet((), ("setosa", "versicolor", "virginica"), 150, "load_iris"),
-    "mushroom": UciSet(("mushroom", "agaricus-lepiota"), ("e", "p"), 5644),
-    "wine": UciSet((), ("class_0", "class_1", "class_2"), 178, "load_wine"),
-    "zoo": UciSet(
-        ("zoo",), ("mammal", "bird", "reptile", "fish", "amphibian", "insect", "invertebrate"), 101
-    ),
-    "blood": UciSet(("transfusion", "blood-transfusion-service-center", "blood"), ("0", "1"), 748),
-    "contraceptive": UciSet(("cmc",), ("1", "2", "3"), 1473),
-    "hepatitis": UciSet(("hepatitis",), ("DIE", "LIVE"), 80),
-    "german": UciSet(("credit.g", "credit-g", "german"), ("good", "bad"), 1000),
-    "yeast": UciSet(("yeast",), ("CYT", "NUC", "MIT", "ME3", "ME2", "ME1", "EXC", "VAC", "POX", "ERL"), 1484),
-    "breast_cancer_diagnostic": UciSet((), ("malignant", "benign"), 569, "load_breast_cancer"),
+    name: UciSet(**{**about, "files": tuple(about["files"]), "classes": tuple(about["classes"])})
+    for name, about in _FILE.items()
 }
 """The paper's 15 tables, and scikit-learn's other table on breast cancer."""
 

@@ -96,17 +96,12 @@ _WORDED = ("is", "why")
 _UNKNOWN = "unexpected_keyword_argument"
 
 _RIGHT = {
-    "string_type": "a string",
-    "int_type": "a whole number",
-    "int_from_float": "a whole number",
-    "float_type": "a number",
-    "bool_type": "true or false",
-    "tuple_type": "a list",
-    "list_type": "a list",
-    "dict_type": "an object with keys",
-    "mapping_type": "an object with keys",
-    "dataclass_type": "an object with keys",
-    "dataclass_exact_type": "an object with keys",
+    **{"string_type": "a string", "float_type": "a number", "bool_type": "true or false"},
+    **dict.fromkeys(("int_type", "int_from_float"), "a whole number"),
+    **dict.fromkeys(("tuple_type", "list_type"), "a list"),
+    **dict.fromkeys(
+        ("dict_type", "mapping_type", "dataclass_type", "dataclass_exact_type"), "an object with keys"
+    ),
     "none_required": "null",
 }
 """Kinds of errors, and what is right."""

@@ -67,11 +67,6 @@ class Validation:
     labels: npt.NDArray[np.int16]
 
 
-def from_array(images: npt.NDArray[np.uint8]) -> Renderer:
-    """Make a renderer of images in memory, uint8 [n, height, width, channels]."""
-    return lambda rows: images[rows]
-
-
 class Network(HasOptions, ABC):
     """A network, trained or not.
 

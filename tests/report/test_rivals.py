@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from nsl_bench.leaderboard.comparing import Difference
 
-from nsl_bench.core.metrics.predictions import brier_score, miscalibration
+from nsl_bench.core.metrics.predictions import brier_score
 
 IMAGES = "framework_accuracy"
 
@@ -93,13 +93,13 @@ def test_supervision_follows_from_the_spec(rivals: ModuleType, spec: str, knows:
     assert rivals.knowledge("known_rules", spec) == "the true rule"
 
 
-def test_miscalibration_is_what_recalibration_by_bins_wins() -> None:
+def test_miscalibration_is_what_recalibration_by_bins_wins(rivals: ModuleType) -> None:
     labels = np.array([0, 0, 0, 1], np.int16)
     frequent = np.tile(np.array([0.75, 0.25], np.float32), (4, 1))
-    assert miscalibration(frequent, labels) == pytest.approx(0)
+    assert rivals.miscalibration(frequent, labels) == pytest.approx(0)
     sure = np.tile(np.array([1.0, 0.0], np.float32), (4, 1))
     lost = brier_score(sure, labels) - brier_score(frequent, labels)
-    assert miscalibration(sure, labels) == pytest.approx(lost)
+    assert rivals.miscalibration(sure, labels) == pytest.approx(lost)
 
 
 # All pages.

@@ -11,22 +11,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Literal
 
-from .names import SCENES
+from .names import FILE, SCENES
 
 Colour = tuple[float, float, float]
 Place = Literal["floor", "back", "wall", "ceiling", "row"]
 """Where a thing is: on the floor, at the foot of the back wall, on the wall, under the ceiling; in rows."""
 
 
-def _file(name: str) -> dict[str, Any]:
-    return tomllib.loads((Path(__file__).parent / name).read_text(encoding="utf-8"))
-
-
-_ROOMS = _file("rooms.toml")
-COLOURS: Mapping[str, Colour] = _ROOMS["colours"]
-TONES: Mapping[str, Sequence[Colour]] = _ROOMS["tones"]
+COLOURS: Mapping[str, Colour] = FILE["colours"]
+TONES: Mapping[str, Sequence[Colour]] = FILE["tones"]
 """Colours of each kind of wall and floor."""
 
 Part = tuple[tuple[tuple[float, float], ...], str]
@@ -114,6 +109,7 @@ def _parts(text: str) -> list[Part]:
 
 
 def _things() -> dict[str, Thing]:
+    text = Path(__file__).with_name("things.toml").read_text(encoding="utf-8")
     return {
         name: Thing(
             entry["place"],
@@ -122,7 +118,7 @@ def _things() -> dict[str, Thing]:
             tuple(entry["colours"]),
             tuple(part for line in entry["parts"] for part in _parts(line)),
         )
-        for name, entry in _file("things.toml").items()
+        for name, entry in tomllib.loads(text).items()
     }
 
 
@@ -153,7 +149,7 @@ class Furnishing:
         return cls(tuple(floors.split()), tuple(walls.split()), tuple(wanted))
 
 
-ROOMS: Mapping[str, Furnishing] = {scene: Furnishing.parse(*_ROOMS["rooms"][scene]) for scene in SCENES}
+ROOMS: Mapping[str, Furnishing] = {scene: Furnishing.parse(*FILE["rooms"][scene]) for scene in SCENES}
 """Each scene's furnishing."""
 
 SEGMENTS = ("wall", "floor", "ceiling", *THINGS)

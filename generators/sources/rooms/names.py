@@ -5,23 +5,15 @@ Quattoni and Torralba: "Recognizing Indoor Scenes", CVPR 2009; names as in the d
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
+from pathlib import Path
 from types import MappingProxyType
 
 from nsl_bench.core.types import ConceptSpace
 
-_SCENES: Mapping[str, str] = {
-    "store": "bakery bookstore clothingstore deli florist grocerystore jewelleryshop laundromat mall "
-    "shoeshop toystore videostore",
-    "home": "bathroom bedroom children_room closet corridor dining_room garage kitchen livingroom lobby "
-    "nursery pantry stairscase winecellar",
-    "public_space": "airport_inside auditorium church_inside cloister elevator inside_bus inside_subway "
-    "library locker_room museum poolinside prisoncell subway trainstation waitingroom",
-    "leisure": "bar bowling buffet casino concert_hall fastfood_restaurant gameroom gym hairsalon "
-    "movietheater restaurant",
-    "working_place": "artstudio classroom computerroom dentaloffice greenhouse hospitalroom kindergarden "
-    "laboratorywet meeting_room office operating_room restaurant_kitchen studiomusic tv_studio warehouse",
-}
+FILE = tomllib.loads(Path(__file__).with_name("rooms.toml").read_text(encoding="utf-8"))
+_SCENES: Mapping[str, str] = FILE["scenes"]
 
 SUPER_CLASSES = tuple(_SCENES)
 """The super-classes; their order is that of the labels 0 to 4."""

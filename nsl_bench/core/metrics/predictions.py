@@ -108,21 +108,6 @@ def reliability(
     )
 
 
-def miscalibration(probabilities: Probabilities, labels: Labels, bins: int = 15) -> float:
-    """The part of the Brier score that is lost where a label is as frequent as another probability says.
-
-    It is the sum over labels of the reliability term of Murphy's partition ("A New Vector Partition of the
-    Probability Score", 1973), over equal-width bins of the label's probability.
-    """
-    lost = 0.0
-    for label, given in enumerate(np.asarray(probabilities, np.float64).T):
-        bin_of = np.clip(np.ceil(given * bins).astype(int) - 1, 0, bins - 1)
-        count = np.bincount(bin_of, minlength=bins)
-        excess = np.bincount(bin_of, given - (labels == label), minlength=bins)
-        lost += float((excess**2 / np.maximum(count, 1)).sum())
-    return lost / len(labels)
-
-
 def most_probable(probabilities: Probabilities) -> npt.NDArray[np.int16]:
     """int16 [n]: the most probable label, the first on ties, -1 where all are zero."""
     best: npt.NDArray[np.int16] = probabilities.argmax(axis=1).astype(np.int16)
