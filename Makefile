@@ -62,7 +62,7 @@ lock: $(SETUP)
 ## The studies of docs/results/, which need the folder of real data.
 SHARED ?= ../shared
 results: $(SETUP)
-	$(BIN)/python benchmarks/studies.py decks --shared $(SHARED)
+	$(BIN)/python benchmarks/decks.py --shared $(SHARED)
 	$(BIN)/python benchmarks/networks.py mnist --softmax softmax:images_per_concept=4000,epochs=2 --shared $(SHARED)
 	$(BIN)/python benchmarks/networks.py drawn decks --shared $(SHARED)
 	$(BIN)/python benchmarks/networks.py rooms --also sasr --repeats 0
@@ -71,10 +71,9 @@ results: $(SETUP)
 	$(BIN)/python benchmarks/nsl.py --shared $(SHARED)
 	$(BIN)/python benchmarks/structure.py --repeats 3
 	$(BIN)/python benchmarks/ntoc.py --mnist $(SHARED)/data/mnist
-	$(BIN)/python benchmarks/neuid3.py eleusis reuse speed
+	$(BIN)/python benchmarks/neuid3.py eleusis reuse tint speed
 	$(BIN)/python benchmarks/neuid3.py eleusis --source emnist:$(SHARED)/data/mnist,letters=drawn
-	NSL_BENCH_UCI=$(SHARED)/data/uci $(BIN)/python benchmarks/neuid3.py uci --repeats 10 \
-		--source mnist:$(SHARED)/data/mnist
+	NSL_BENCH_UCI=$(SHARED)/data/uci $(BIN)/python benchmarks/neuid3.py uci --repeats 10
 	$(BIN)/nsl-bench reproduce ffnsl2023 --data $(SHARED)/data --out results/ffnsl2023
 	$(BIN)/python benchmarks/reproduced.py --figures results/ffnsl2023/report.csv
 	$(BIN)/python benchmarks/pages.py

@@ -5,9 +5,8 @@
 FFNSL with Softmax, with EDL-GEN and with constant penalties, and the paper's baselines, at 0, 10, ..., 90,
 95 and 100 % shift, as many test examples shifted as train examples; five train sets, one of `indoor_scene`.
 The first train set of every task is done first, then the second, so that what is there can be shown.
-Runs are kept in results/framework, a folder a task: a second call does only what is missing. Then the pages
-are written to docs/results (`framework_pages`), with their tables as CSV; `--page` writes them from the runs
-that there are, or else from the tables.
+Runs are kept in results/framework, a folder a task: a second call does only what is missing. Then the tables
+and pages are written to docs/results (`framework_pages`); `--page` writes the pages from the tables.
 
 Sudoku has real MNIST digits where `--shared` has them, else scikit-learn's; all other images are embedded.
 """
@@ -111,7 +110,7 @@ def main() -> int:
     parser.add_argument("--docs", type=Path, default=Path("docs/results"))
     parser.add_argument("--repeats", type=int, default=REPEATS)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="runs at once")
-    parser.add_argument("--page", action="store_true", help="write the pages from what is there")
+    parser.add_argument("--page", action="store_true", help="write the pages from their tables")
     options = parser.parse_args()
     known = {task.benchmark: task for task in TASKS}
     if strangers := set(options.task) - set(known):
@@ -124,16 +123,16 @@ def main() -> int:
         tally = sweep(jobs, Store(options.results / name), bench, say, executor=Executor(options.jobs))
         took = time.perf_counter() - clock
         print(f"{name} {repeat}: {tally.done} done, {tally.failed} failed; {took:.0f} s", flush=True)
-    stores = {task.benchmark: Store(options.results / task.benchmark) for task in tasks}
-    for task in tasks:
-        store = stores[task.benchmark]
+    stores = {} if options.page else {task: Store(options.results / task.benchmark) for task in tasks}
+    for task, store in stores.items():
         if store.done():
             seen = pages.Seen(task.source(options.shared), NETWORKS, task.shifts)
             pages.measure(task.benchmark, seen, store, options.docs)
+    if len(stores) == len(TASKS) and all(store.done() for store in stores.values()):
+        pages.measure_means({task.benchmark: store for task, store in stores.items()}, options.docs)
+    for task in tasks:
         pages.write(task.benchmark, options.docs)
     if len(tasks) == len(TASKS):
-        if all(store.done() for store in stores.values()):
-            pages.measure_means(stores, options.docs)
         pages.summary(options.docs)
     return 0
 

@@ -1,23 +1,38 @@
-"""The pages of `framework`: networks, learners over the share of shift beside the paper's, errors, rules.
+"""The pages of `framework`: learners over the share of shift beside the paper's, networks, errors, rules.
 
 A page's tables are CSV files beside it, docs/results/TASK/*.csv: `measure` writes them from runs, and `write`
-the page from them. What a page says in words, and which of the paper's shifts is beside which of ours, is in
-framework.toml.
+the page and its picture from them. What a page says in words, and which of the paper's shifts is beside which
+of ours, is in framework.toml.
 """
 
 from __future__ import annotations
 
-import shutil
 import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import framework_verdicts as verdicts
 import pandas as pd
-from pages import Top, kept, kept_table
-from pages import write as write_page
-from studies import number, shares_in, table
+import pictures
+from pages import (
+    INTERVALS,
+    Top,
+    by_share,
+    kept,
+    kept_table,
+    listed,
+    losses,
+    markdown,
+    mean_of,
+    number,
+    page,
+    points,
+    sampled,
+    shares_in,
+    spread,
+)
 
 from nsl_bench.api.results import Results
 from nsl_bench.core import registry
@@ -26,8 +41,7 @@ from nsl_bench.core.shift import STANDARD, resolve
 from nsl_bench.data.splits import make_source
 from nsl_bench.perception.trained_networks import figures, trained
 from nsl_bench.report import analysis
-from nsl_bench.report.curves import draw
-from nsl_bench.report.networks import draw_histograms, frame
+from nsl_bench.report.networks import frame
 from nsl_bench.report.published.papers import ffnsl2023
 from nsl_bench.report.published.papers import table as published_table
 from nsl_bench.report.tables import area_under_shift, short_names, summarise
@@ -47,8 +61,7 @@ _SHOWN = (
     *("hypothesis_accuracy", "framework_accuracy", "framework_accuracy_probabilistic", "brier_score"),
     *("calibration_error", "atoms", "learning_time", "weight_penalty_ratio", "incorrect_examples"),
 )
-_CURVES = ("hypothesis_accuracy", "framework_accuracy", "brier_score", "calibration_error")
-_MEANS = ("hypothesis_accuracy", *_CURVES[1:])
+_MEANS = ("hypothesis_accuracy", "framework_accuracy", "brier_score", "calibration_error")
 _IMAGES = 1000
 _AT = (0, 50, 90, 95, 100)
 _CAUSES = {
@@ -66,7 +79,7 @@ class Words:
 
     Attributes:
         title: of the page.
-        text: what it begins with.
+        text: the method; ``{train}`` and ``{test}`` are numbers of examples.
         predicates: those whose rules are counted.
         setting: facts in which the setting differs from the paper's, a sentence each.
         paper: our shifts to the paper's; empty where it prints no numbers.
@@ -106,9 +119,6 @@ Rows = list[dict[str, object]]
 def measure(benchmark: str, seen: Seen, store: Store, docs: Path) -> None:
     """Write a task's tables and pictures from what is in its store."""
     words, runs, beside = Words.of(benchmark), _short(store.frame()), paper(benchmark)
-    folder = docs / "framework" / benchmark
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
     used = set(store.frame()["network"])
     known = replace(seen, networks=tuple(spec for spec in seen.networks if spec in used))
     errors = _short(analysis.error_shares(Results(store.folder)))
@@ -116,7 +126,7 @@ def measure(benchmark: str, seen: Seen, store: Store, docs: Path) -> None:
     rules = _short(analysis.rule_shares(Results(store.folder), words.predicates))
     tables = {
         "behind": _each(seen.shifts, lambda shift: verdicts.against_baselines(runs, shift)),
-        "networks": networks(benchmark, known, folder),
+        "networks": networks(benchmark, known),
         "curves": _each(seen.shifts, lambda shift: curves(runs, shift, beside)),
         "errors": causes(errors),
         "rules": learned(rules, runs, words.predicates),
@@ -126,12 +136,10 @@ def measure(benchmark: str, seen: Seen, store: Store, docs: Path) -> None:
         tables["paper"] = _each(
             seen.shifts, lambda shift: verdicts.beside_paper(benchmark, runs, shift, beside)
         )
+    else:
+        tables["paper"] = said(benchmark)
     for name, rows in tables.items():
         kept(docs, benchmark, name, rows)
-    draw(runs, folder, _CURVES, beside if words.paper else None)
-    analysis.draw_errors(errors, folder)
-    analysis.draw_shares(rules, words.predicates, folder, "rules")
-    analysis.draw_perceived(frequent, folder)
 
 
 def _each(shifts: Sequence[str], make: Callable[[str], Rows]) -> Rows:
@@ -152,54 +160,70 @@ def answer(behind: pd.DataFrame, tested: int) -> str:
     return f"A baseline beats FFNSL in accuracy at {accuracy}, Brier score at {brier} of {tested} shares."
 
 
+def leads(benchmark: str, docs: Path) -> list[dict[str, Any]]:
+    """FFNSL's leads over the baselines of a task, with the ends of their intervals."""
+    task = registry.create("benchmark", benchmark)
+    means = by_share(kept_table(docs, benchmark, "curves"))
+    over_shares = means.groupby(["shift", "metric", "learner"])["mean"].mean()
+    rows = []
+    for row in kept_table(docs, benchmark, "behind").to_dict("records"):
+        most = 2.0 if row["metric"] == METRICS["brier_score"].title else 1.0
+        difference, error = mean_of(row["FFNSL's lead"])
+        both = f"ffnsl ({row['FFNSL with']})", f"{row['baseline']} (softmax)"
+        errors = [(error, min(5, task.repeats) - 1.0)]
+        errors += [
+            sampled(over_shares[row["shift"], row["metric"], one], task.test_size, most) for one in both
+        ]
+        shown = {name: row[name] for name in ("shift", "metric", "FFNSL with", "baseline")}
+        rows.append({**shown, "lead": spread(difference, errors), "behind at (%)": row["behind at"]})
+    return rows
+
+
 def write(benchmark: str, docs: Path) -> Path:
-    """Write a task's page from its tables and pictures."""
-    words = Words.of(benchmark)
-    found = {path.stem: kept_table(docs, benchmark, path.stem) for path in (docs / benchmark).glob("*.csv")}
-    link = {name: f"[{name}.csv]({benchmark}/{name}.csv)" for name in found}
-    folder = docs / "framework" / benchmark
-    (picture,) = folder.glob(f"{benchmark}-*.png")
-    behind = found["behind"]
-    tested = len(found["curves"].columns) - 4
-    compared = found.get("paper")
-    top = Top(
-        words.title,
-        f"Where do baselines beat FFNSL on {words.title}?",
-        answer(behind, tested * behind["shift"].nunique()),
-        f"python benchmarks/framework.py {benchmark}",
-        picture.relative_to(docs).as_posix(),
-    )
-    return write_page(
+    """Write a task's page and picture from its tables."""
+    words, task = Words.of(benchmark), registry.create("benchmark", benchmark)
+    behind, lines = (kept_table(docs, benchmark, name) for name in ("behind", "curves"))
+    found = by_share(lines)
+    titles = [METRICS[name].title for name in _MEANS[:3]]
+    found = found[found["metric"].isin(titles)].assign(line=found["learner"])
+    found["panel"] = found["metric"] + ", " + found["shift"]
+    picture = pictures.lines(found, docs / benchmark / "curves.png")
+    compared = kept_table(docs, benchmark, "paper")
+    beside = {"paper": "numbers in the paper's text"}
+    if words.paper:
+        beside = {"paper": "the shares at which a mean is as in the paper or differs from it"}
+    tested = len([name for name in lines.columns if name.endswith(" %")])
+    return page(
         docs,
         benchmark,
-        top,
-        "Dashed curves are the paper's." if words.paper else "",
-        "## Where FFNSL is behind",
-        verdicts.AGAINST,
-        table(behind.to_dict("records")),
-        "## Setting",
-        words.text.strip(),
-        f"Curves as numbers: {link['curves']}. Networks on held-out images (pool B): {link['networks']}.",
-        "## Beside the paper",
-        words.setting.strip(),
-        *(
-            [verdicts.counted(compared), f"{verdicts.BESIDE} All: {link['paper']}."]
-            if compared is not None
-            else []
+        Top(
+            words.title,
+            f"Where do baselines beat FFNSL on {words.title}?",
+            answer(behind, tested * behind["shift"].nunique()),
+            f"python benchmarks/framework.py {benchmark} --page",
+            f"Lines of {listed(titles)} over the share of shifted examples, one for each learner",
         ),
-        prose(benchmark),
-        "## Causes of errors",
-        f"Share of all test examples with an error, by what would correct it: {link['errors']}.",
-        shown(docs, folder, "errors"),
-        "## Learned rules",
-        f"Share of train splits whose hypothesis has a rule with a predicate: {link['rules']}.",
-        shown(docs, folder, "rules"),
-        "## Predicted concepts of the train images",
-        f"Shares of the most frequent predictions, over all train splits: {link['perceived']}.",
-        shown(docs, folder, "perceived"),
-        "## Networks on held-out images",
-        shown(docs, folder, "networks"),
+        picture,
+        losses(leads(benchmark, docs)),
+        f"{words.text.strip().format(train=task.size('small'), test=task.test_size)}\n\n{INTERVALS} "
+        "Leads are means over shares.",
+        {
+            "behind": "FFNSL beside each baseline, and the shares at which it is behind and ahead",
+            "curves": "means with standard errors over train splits by share",
+            "networks": "accuracy and confidence of networks on held-out images (pool B)",
+            "errors": "share of test examples with an error, by what would correct it",
+            "rules": "share of train splits whose hypothesis has a rule with a predicate",
+            "perceived": "the most frequent predictions for the train images",
+            **beside,
+        },
+        {"Beside the paper": "\n\n".join([words.setting.strip(), *_compared(words, compared)])},
     )
+
+
+def _compared(words: Words, compared: pd.DataFrame) -> list[str]:
+    """How many means are as in the paper, where that prints a table. Its lines in the picture are dashed."""
+    dashed = "Dashed lines of the picture are the paper's."
+    return [verdicts.counted(compared), verdicts.BESIDE, dashed] if words.paper else []
 
 
 def measure_means(stores: dict[str, Store], docs: Path) -> None:
@@ -223,36 +247,47 @@ def measure_means(stores: dict[str, Store], docs: Path) -> None:
 
 
 def summary(docs: Path) -> Path:
-    """Write the page of all tasks from its table: FFNSL beside the best baseline of each metric."""
-    means = kept_table(docs, "framework", "means")
-    rows, behind = [], 0
-    for (task, shift), group in means.groupby(["task", "shift"], sort=False):
+    """Write the page of all tasks from their tables: FFNSL beside the best baseline."""
+    means, rows, drawn, behind = kept_table(docs, "framework", "means"), [], [], 0
+    titles = [METRICS[name].title for name in ("framework_accuracy", "brier_score")]
+    places = list(means.groupby(["task", "shift"], sort=False).groups)
+    for task, shift in places:
+        found = [r for r in leads(task, docs) if (r["shift"], r["FFNSL with"]) == (shift, "softmax")]
         row: dict[str, object] = {"task": f"[{task}]({task}.md)", "shift": shift}
-        own = group[group["learner"] == "ffnsl (softmax)"]
-        others = group[~group["learner"].str.startswith("ffnsl")]
-        for metric in _MEANS:
-            title = METRICS[metric].title
-            there = others[others[title] != ""]
-            values = there[title].str.split().str[0].astype(float)
-            best = there.loc[values.idxmax() if METRICS[metric].higher_is_better else values.idxmin()]
-            row[title] = f"{own[title].iloc[0]}; {best['learner'].split()[0]} {best[title]}"
-            mine, theirs = (float(text.split()[0]) for text in (own[title].iloc[0], best[title]))
-            behind += metric == "framework_accuracy" and mine < theirs
+        for title in titles:
+            least = min((r for r in found if r["metric"] == title), key=lambda r: r["lead"])
+            row[title] = f"{least['baseline']}: {points(*least['lead'])}"
+            behind += title == titles[0] and least["lead"][0] < 0
         rows.append(row)
-    top = Top(
-        "All tasks, all shares of shifted examples",
-        "Is FFNSL ahead of the paper's baselines over all shares?",
-        f"FFNSL is behind in mean accuracy on images on {behind} of {len(rows)} shifts.",
-        "python benchmarks/framework.py",
+    for row in means[~means["learner"].str.contains("penalty")].to_dict("records"):
+        for title in titles:
+            mean, error = mean_of(row[title])
+            drawn.append(
+                {"panel": title, "row": f"{row['task']}, {row['shift']}", "series": row["learner"]}
+                | {"mean": mean, "error": error}
+            )
+    order = pd.DataFrame(drawn).sort_values(
+        "series", key=lambda names: ~names.str.startswith("ffnsl"), kind="stable"
     )
-    return write_page(
+    picture = pictures.dots(
+        order.dropna(subset=["mean"]), docs / "framework" / "means.png", "mean over shares"
+    )
+    return page(
         docs,
         "framework",
-        top,
-        "FFNSL with the Softmax network, then the best baseline: means over the shares of shifted examples "
-        "that all learners of a task have in common, with standard errors over train splits. All learners "
-        "and networks: [framework/means.csv](framework/means.csv). Each task's page has the curves.",
-        table(rows),
+        Top(
+            "All tasks, all shares of shifted examples",
+            "Is FFNSL ahead of the paper's baselines over all shares?",
+            f"FFNSL is behind in mean accuracy on images on {behind} of {len(rows)} shifts.",
+            "python benchmarks/framework.py --page",
+            f"Means of {listed(titles)} of each learner by task and shift",
+        ),
+        picture,
+        "FFNSL's lead (Softmax) over the baseline that is the best or nearest, in each task and metric:\n\n"
+        + markdown(rows),
+        "Each task's page has the curves. The picture has means over the shares of shifted examples that all "
+        f"learners of a task have in common, with standard errors over train splits. {INTERVALS}",
+        {"means": "means over shares with standard errors over train splits, all learners and networks"},
     )
 
 
@@ -269,8 +304,8 @@ def _whole(runs: pd.DataFrame) -> pd.DataFrame:
     return runs[count == most]
 
 
-def networks(benchmark: str, seen: Seen, folder: Path) -> Rows:
-    """Accuracy, calibration error and confidence of each network on held-out images, with a picture."""
+def networks(benchmark: str, seen: Seen) -> Rows:
+    """Accuracy, calibration error and confidence of each network on held-out images."""
     task = registry.create("benchmark", benchmark)
     images = make_source(task, seen.source)
     names = short_names(seen.networks)
@@ -280,7 +315,6 @@ def networks(benchmark: str, seen: Seen, folder: Path) -> Rows:
         for shift in (STANDARD, *seen.shifts)
         for name, network in ready.items()
     }
-    draw_histograms(found, folder / "networks.png")
     return list(frame(found).astype(str).to_dict("records"))
 
 
@@ -389,17 +423,7 @@ def perceived(frequent: pd.DataFrame) -> Rows:
     return rows
 
 
-def prose(benchmark: str) -> str:
-    """What the paper says of a task in its text, where it prints no table."""
-    if Words.of(benchmark).paper:
-        return ""
-    said = published_table("ffnsl2023-prose")
-    said = said[said["task"] == benchmark].drop(columns="task").astype(object)
-    rows = said.where(said.notna(), "").to_dict("records")
-    return "Numbers in the paper's text:\n\n" + table(rows)
-
-
-def shown(docs: Path, folder: Path, name: str) -> str:
-    """Links to the pictures in a task's folder whose names begin so."""
-    found = sorted(folder.glob(f"{name}*.png"))
-    return "\n\n".join(f"![{path.stem}]({path.relative_to(docs).as_posix()})" for path in found)
+def said(benchmark: str) -> Rows:
+    """Numbers in the paper's text about a task for which it prints no table."""
+    found = published_table("ffnsl2023-prose")
+    return list(found[found["task"] == benchmark].drop(columns="task").to_dict("records"))

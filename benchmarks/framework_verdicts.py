@@ -7,17 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-import numpy as np
 import pandas as pd
 from nsl_page import Claim, Verdict, check
-from studies import number, ranges, shares_in, table
+from pages import markdown, number, ranges, shares_in
 
 from nsl_bench.core.metrics import METRICS
-from nsl_bench.report.published.equivalence import Mean, compare_means
+from nsl_bench.report.published.equivalence import POWER, Mean, compare_means
 from nsl_bench.report.published.papers import margin_of
 from nsl_bench.report.published.reproduce import badge_of, test_error
 from nsl_bench.report.tables import summarise, with_standard
-from nsl_bench.run.statistics import holm
 
 __all__ = ["against_baselines", "beside_paper"]
 
@@ -28,16 +26,11 @@ _PAPERS_NAMES = {"framework_accuracy_probabilistic": "framework_accuracy_problog
 TESTED = (*range(0, 100, 10), 95, 100)
 """Shares of shifted examples, in percent."""
 
-AGAINST = """\
-FFNSL beside the baselines, its largest losses first. The lead is the mean over shares of shifted examples and
-over train splits, positive where FFNSL is better. P is that of the paired t test over train splits, corrected
-by Holm's method. *Behind* and *ahead* list the shares (%) at which the mean is worse or better."""
-
-BESIDE = """\
+BESIDE = f"""\
 How many means, each of a learner at a share, are equivalent to the paper's, differ from it, or neither is
 shown. Equivalent: two one-sided tests within the margins of [the reproduction](ffnsl2023.md), with a power of
-0.8. Errors cover train splits and, on both sides, the sampling of test images. Images and train splits are
-others than the paper's, so that this is no reproduction."""
+{POWER:g}. Errors cover train splits and, on both sides, the sampling of test images. Images and train splits
+are others than the paper's, so that this is no reproduction."""
 
 Line = tuple[str, str]
 """A learner and its network."""
@@ -61,14 +54,10 @@ def against_baselines(runs: pd.DataFrame, shift: str) -> list[dict[str, object]]
                     "FFNSL with": own[1],
                     "baseline": other[0],
                     "FFNSL's lead": number(verdict.difference, verdict.std_err, digits),
-                    "p": "",
                     "behind at": ranges(verdict.behind, verdict.shares),
                     "ahead at": ranges(verdict.ahead, verdict.shares),
                 }
                 found.append((verdict, row))
-    corrected = holm(np.array([verdict.p_value for verdict, _ in found])) if found else []
-    for (verdict, row), p_value in zip(found, corrected, strict=True):
-        row["p"] = "" if np.isnan(verdict.std_err) else "< 0.001" if p_value < 0.001 else f"{p_value:.3f}"
     found.sort(key=lambda item: item[0].difference / (2 if item[1]["metric"] == _BRIER else 1))
     return [row for _, row in found]
 
@@ -116,7 +105,7 @@ def counted(compared: pd.DataFrame) -> str:
     found = compared.assign(
         **{name: [len(shares_in(str(text), TESTED)) for text in compared[name]] for name in columns}
     )
-    return table(found.groupby("metric", sort=False)[columns].sum().reset_index().to_dict("records"))
+    return markdown(found.groupby("metric", sort=False)[columns].sum().reset_index())
 
 
 def _told(

@@ -11,7 +11,7 @@
 For each: accuracy, calibration error and histogram of confidence of every network on held-out images (pool
 B), then hypothesis accuracy of FFNSL with Softmax and with EDL-GEN at 90 to 99 % shift, 10 repeats. A page
 and a picture a setting go to docs/results/. Networks and predictions are kept in the cache, runs in
-results/networks: a second call does only what is missing.
+results/networks: a second call does only what is missing. `--page` writes the pages from their tables.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from pages import Top, write
+from pages import INTERVALS, Top, kept, kept_table, lead, losses, number, page
 
 from nsl_bench.core import registry
 from nsl_bench.core.shift import STANDARD, resolve
 from nsl_bench.data.splits import make_source
 from nsl_bench.perception.trained_networks import BINS, Figures, figures, trained
-from nsl_bench.report.networks import draw_histograms, frame, markdown
+from nsl_bench.report.networks import draw_histograms, frame
 from nsl_bench.run.bench import Bench
 from nsl_bench.run.plan import plan
 from nsl_bench.run.store import Store
@@ -95,29 +95,9 @@ def compare(setting: Setting, source: str | None, networks: Sequence[str]) -> di
     }
 
 
-def claims(found: dict[tuple[str, str], Figures], shifts: Sequence[str], softmax: str) -> str:
-    """What EDL-GEN is for, as numbers."""
-    lost = found[softmax, STANDARD].accuracy - found["edl_gen", STANDARD].accuracy
-    rows = []
-    for shift in shifts:
-        own, plain = found["edl_gen", shift], found[softmax, shift]
-        worse = own.calibration_error - plain.calibration_error
-        rows.append(
-            {
-                "images": shift,
-                "above 0.95: edl_gen / softmax": _ratio(own.sure, plain.sure),
-                "calibration error: edl_gen - softmax": f"{worse:+.3f}",
-            }
-        )
-    table = pd.DataFrame(rows).to_markdown(index=False, tablefmt="github", disable_numparse=True)
-    return f"Accuracy that EDL-GEN loses on standard images: {lost:+.4f}.\n\n{table}"
-
-
-def _ratio(part: float, whole: float) -> str:
-    return f"{part:.3f} / {whole:.3f}" + (f" = {part / whole:.2f}" if whole else "")
-
-
-def learning(setting: Setting, source: str | None, results: Path, repeats: int, softmax: str) -> str:
+def learning(
+    setting: Setting, source: str | None, results: Path, repeats: int, softmax: str
+) -> list[dict[str, object]]:
     """FFNSL with both networks at high shares of shift."""
     store = Store(results)
     pieces = []
@@ -137,59 +117,89 @@ def learning(setting: Setting, source: str | None, results: Path, repeats: int, 
     runs = pd.concat(pieces)
     rows = []
     for (shift, percent), group in runs.groupby(["shift", "percent"]):
-        row: dict[str, object] = {"shift": shift, "shifted (%)": f"{percent:g}"}
+        row: dict[str, object] = {"shift": shift, "shifted (%)": f"{percent:g}", "repeats": repeats}
         for metric, title in METRICS.items():
             for network in (softmax, "edl_gen"):
                 values = group.loc[group["network"] == network, metric].astype(float)
-                row[f"{title}, {network.partition(':')[0]}"] = f"{values.mean():.3f} ± {values.sem():.3f}"
+                row[f"{title}, {network.partition(':')[0]}"] = number(values.mean(), values.sem())
         rows.append(row)
-    return str(pd.DataFrame(rows).to_markdown(index=False, tablefmt="github", disable_numparse=True))
+    return rows
 
 
-def top(name: str, rows: Sequence[dict[str, Any]], softmax: str, command: str) -> Top:
-    """In how many predictions on shifted images each of both networks is sure."""
-    shares = {
-        network: max(
-            float(row[BINS[-1]].rstrip("%"))
-            for row in rows
-            if row["network"] == network and row["images"] != STANDARD
-        )
-        for network in ("edl_gen", softmax)
-    }
-    sure, plain = shares["edl_gen"], shares[softmax]
-    return Top(
-        SETTINGS[name].title,
-        "Is EDL-GEN less sure of shifted images than Softmax?",
-        f"Of shifted images EDL-GEN is sure in at most {sure:g} %, Softmax in {plain:g} %.",
-        command,
-        f"networks_{name}.png",
-    )
-
-
-def page(name: str, options: argparse.Namespace) -> Path:
-    """Make a setting's page and picture."""
+def measure(name: str, options: argparse.Namespace) -> None:
+    """Write a setting's tables."""
     setting = SETTINGS[name]
     source = setting.source and setting.source.format(shared=options.shared)
-    networks = (options.softmax, "edl_gen", *options.also)
-    found = compare(setting, source, networks)
-    command = f"python benchmarks/networks.py {name}"
-    command += "".join(f" --also {spec}" for spec in options.also)
-    command += f" --softmax {options.softmax}" if options.softmax != "softmax" else ""
-    command += f" --repeats {options.repeats}" if options.repeats != REPEATS else ""
-    picture = options.docs / f"networks_{name}.png"
-    draw_histograms(found, picture)
-    rows = frame(found).astype(str).to_dict("records")
-    text = [
-        "On held-out images (pool B), standard and shifted; the last columns are a histogram of confidence:",
-        markdown(frame(found)),
-        claims(found, setting.shifts, options.softmax),
-    ]
+    found = compare(setting, source, (options.softmax, "edl_gen", *options.also))
+    kept(options.docs, f"networks_{name}", "figures", frame(found))
     if options.repeats:
-        text += [
-            f"FFNSL on `{setting.benchmark}`, small train sets, {options.repeats} repeats:",
-            learning(setting, source, options.results / name, options.repeats, options.softmax),
-        ]
-    return write(options.docs, f"networks_{name}", top(name, rows, options.softmax, command), *text)
+        rows = learning(setting, source, options.results / name, options.repeats, options.softmax)
+        kept(options.docs, f"networks_{name}", "learning", rows)
+
+
+def ahead(setting: Setting, figures: pd.DataFrame, learned: pd.DataFrame) -> list[dict[str, Any]]:
+    """How far EDL-GEN is ahead of Softmax, in accuracy on images and of what FFNSL learns with it."""
+    by_network = dict(list(figures.groupby("network", sort=False)))
+    plain, own = by_network[figures["network"][0]], by_network["edl_gen"]
+    rows = []
+    for (_, other), (_, mine) in zip(plain.iterrows(), own.iterrows(), strict=True):
+        told = lead(mine["accuracy"], other["accuracy"], 1, float(mine["n"]))
+        rows.append({"images": mine["images"], "metric": "accuracy of the network", "lead": told})
+    tested = registry.create("benchmark", setting.benchmark).test_size
+    for _, row in learned.iterrows():
+        title = METRICS["hypothesis_accuracy"]
+        cells = row[f"{title}, edl_gen"], row[f"{title}, softmax"]
+        place = {"images": f"{row['shift']} {row['shifted (%)']} %", "metric": f"{title} of FFNSL"}
+        rows.append({**place, "lead": lead(*cells, int(row["repeats"]), tested)})
+    return rows
+
+
+def write(name: str, docs: Path) -> Path:
+    """Write a setting's page and picture from its tables."""
+    setting, own = SETTINGS[name], f"networks_{name}"
+    rows = kept_table(docs, own, "figures")
+    learned = pd.DataFrame()
+    if (docs / own / "learning.csv").is_file():
+        learned = kept_table(docs, own, "learning")
+    numbers = rows.astype(dict.fromkeys(rows.columns[2:], float))
+    found = {
+        (row["network"], row["images"]): Figures(*row.iloc[2:6], tuple(row.iloc[6:]))
+        for _, row in numbers.iterrows()
+    }
+    softmax, *others = dict.fromkeys(rows["network"])
+    draw_histograms(found, docs / own / "confidence.png")
+    shifted = numbers[numbers["images"] != STANDARD].groupby("network")
+    sure, wrong = shifted[BINS[-1]].max(), shifted["calibration error"].mean()
+    again = f"python benchmarks/networks.py {name}"
+    again += "".join(f" --also {spec}" for spec in others if spec != "edl_gen")
+    again += f" --softmax {softmax}" if softmax != "softmax" else ""
+    repeats = int(learned["repeats"][0]) if len(learned) else 0
+    again += f" --repeats {repeats}" if repeats != REPEATS else ""
+    told = f"FFNSL learns on `{setting.benchmark}` from small train sets, {repeats} train splits. "
+    return page(
+        docs,
+        own,
+        Top(
+            setting.title,
+            "Is EDL-GEN less sure of shifted images than Softmax?",
+            f"Of shifted images EDL-GEN is sure in at most {100 * sure['edl_gen']:.1f} %, Softmax in "
+            f"{100 * sure[softmax]:.1f} %.",
+            f"python benchmarks/networks.py {name} --page",
+            "Histograms of the confidence of each network, on standard and on shifted images",
+        ),
+        docs / own / "confidence.png",
+        losses(ahead(setting, rows, learned), "EDL-GEN")
+        + f"\n\nOn shifted images its mean calibration error is {wrong['edl_gen']:.3f}, that of Softmax "
+        f"{wrong[softmax]:.3f}.",
+        "Networks predict the concepts of held-out images (pool B), standard and shifted. A network is "
+        f"*sure* of what it predicts with a confidence of the last bin. {told if repeats else ''}{INTERVALS}",
+        {
+            "figures": "accuracy, calibration error and histogram of confidence of each network",
+            **({"learning": "what FFNSL learns at high shares of shifted examples"} if repeats else {}),
+        },
+        first="Where EDL-GEN loses",
+        again=again,
+    )
 
 
 def main() -> None:
@@ -202,9 +212,12 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=REPEATS, help="0 leaves FFNSL out")
     parser.add_argument("--also", action="append", default=[], help="a further network; repeatable")
     parser.add_argument("--softmax", default="softmax", help="spec of the network to compare with")
+    parser.add_argument("--page", action="store_true", help="write the pages from their tables")
     options = parser.parse_args()
     for name in options.setting:
-        page(name, options)
+        if not options.page:
+            measure(name, options)
+        write(name, options.docs)
 
 
 if __name__ == "__main__":

@@ -11,8 +11,9 @@
 ``speed``     all tests of a node in one pass against one by one
 
 Results are kept in results/neuid3, their records in docs/results/runs, too; a second call does only what is
-missing, and pages show all that is there. Studies on real images have pages of their own, `*_mnist`. `--size`
-and `--epochs` make a small try, which needs folders of its own (`--results`, `--docs`).
+missing, and tables have all that is there. `--page` writes pages from their tables. Eleusis on real images
+has a page of its own, `*_mnist`. `--size` and `--epochs` make a small try, which needs folders of its own
+(`--results`, `--docs`).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import argparse
 import itertools
 import sys
 import time
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,10 +31,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+import pictures
 from kept import keep, take
 from nsl_bench.generators.tasks.eleusis import CONCEPTS
 from nsl_bench.generators.tasks.uci_sets import SETS
-from pages import Top, write
+from pages import INTERVALS, Top, before, kept, kept_table, lead, listed, losses, mean_of, page, points
 
 from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
@@ -40,7 +43,7 @@ from nsl_bench.core.metrics.predictions import f1_scores
 from nsl_bench.data.splits import make_source, make_split, symbolic_split
 from nsl_bench.learners.papers.neuid3.learner import NeuID3
 from nsl_bench.learners.view import View
-from nsl_bench.report.published.equivalence import Mean, compare_means
+from nsl_bench.report.published.equivalence import Mean
 from nsl_bench.report.published.papers import table as published_table
 from nsl_bench.run.bench import Bench
 from nsl_bench.run.job import Job
@@ -63,23 +66,12 @@ OTHER_NAMES = {
 CLASSES = {"violated": "positive", "fulfilled": "negative"}
 """The paper's class for each label: its positive class is the one in which the formula is false."""
 
-MARGIN = 0.03
-"""Difference within which two means count as equal, as on the page of NTOC."""
-
 UNSTATED = 7
 """Repeats of a published number without any: as many as the paper's other tables on Eleusis have."""
 
-EQUIVALENT = (
-    f"*Equivalent* means within {MARGIN:g} by two one-sided tests at 5 % with enough power, *different* by "
-    "Welch's test; otherwise the question is *open*. Errors cover train splits and, on both sides, the "
-    f"sampling of test examples. Where the paper does not say how often it repeated, {UNSTATED} times are "
-    "assumed."
-)
-
 LEAVES = (
     "A node is a leaf where its best test does not lower the log-loss of the validation examples. We chose "
-    "this rule after we had seen test results of `hidden_order`: the accuracy of neural facts was 0.65 "
-    "before, 0.79 with it, and is about 0.8 in the paper."
+    "this rule after we had seen test results of `hidden_order`."
 )
 """What whoever reads about Eleusis must know."""
 
@@ -88,6 +80,8 @@ SEEDS, FOLDS = 7, 10
 
 OF_MNIST = "emnist:FOLDER,letters=drawn"
 """Image source of Eleusis with MNIST's digits: EMNIST, which has no package, is not needed."""
+
+Rows = Sequence[Mapping[str, Any]]
 
 _COLUMNS = ("key", "learner", "benchmark", "repeat", "learning_cpu_time")
 
@@ -108,7 +102,6 @@ class Study:
         source: image source of Eleusis; None for the embedded one.
         results: folder of results.
         docs: folder of pages.
-        page: whether to write pages from what is there.
     """
 
     repeats: int
@@ -119,7 +112,6 @@ class Study:
     source: str | None
     results: Path
     docs: Path
-    page: bool = False
 
     @property
     def last(self) -> str:
@@ -139,8 +131,7 @@ class Study:
         """
         store, kept = Store(self.results / name), self.docs / "runs" / f"neuid3_{name}"
         take(kept, store)
-        if not self.page:
-            sweep(jobs, store, Bench(), lambda record: print(record.job, record.message, file=sys.stderr))
+        sweep(jobs, store, Bench(), lambda record: print(record.job, record.message, file=sys.stderr))
         keys = {job.key() for job in shown}
         keep(store, keys, kept)
         runs = store.frame()
@@ -150,12 +141,6 @@ class Study:
         """Spec of a tree."""
         given = {"tests": tests, "epochs": self.epochs, **options}
         return f"neuid3:{','.join(f'{key}={value}' for key, value in given.items())}"
-
-    def write(self, name: str, title: str, asked: tuple[str, str], *pieces: str) -> None:
-        """A page of the documentation, which answers a question."""
-        source = "mnist:FOLDER" if name == "uci" else OF_MNIST
-        command = f"python benchmarks/neuid3.py {name}" + (f" --source {source}" if self.source else "")
-        write(self.docs, f"neuid3_{name}{self.last}", Top(title, *asked, command), *pieces)
 
 
 def told(values: Sequence[float] | pd.Series) -> str:
@@ -180,28 +165,10 @@ def published(table: int, dataset: str, **where: str) -> Mean | None:
     return Mean(mean, std / repeats**0.5, repeats)
 
 
-def beside(
-    name: str, values: Sequence[float] | pd.Series, theirs: Mean | None, tested: int
-) -> dict[str, str]:
-    """Columns of a table: our number, the paper's, and whether they are equivalent.
-
-    Args:
-        name: of the first column.
-        values: ours, one a train split.
-        theirs: the paper's.
-        tested: test examples that the number is about; their sampling error counts on both sides.
-    """
-    columns = {name: told(values), f"{name}, paper": "", f"{name}, verdict": ""}
-    found = np.asarray(values, np.float64)
-    if theirs is None or not len(found):
-        return columns
-    columns[f"{name}, paper"] = f"{theirs.value:.3f} ± {theirs.std_err * theirs.repeats**0.5:.3f}"
-    if len(found) < 2:
-        return {**columns, f"{name}, verdict": "too few runs"}
-    share = min(max(float(found.mean()), 0.0), 1.0)
-    sampling = (2 * share * (1 - share) / tested) ** 0.5
-    compared = compare_means(Mean.of(found.tolist()), theirs, MARGIN, sampling)
-    return {**columns, f"{name}, verdict": f"{compared.word} ({compared.difference:+.3f})"}
+def beside(name: str, values: Sequence[float] | pd.Series, theirs: Mean | None) -> dict[str, str]:
+    """Columns of a table: our number, and the paper's."""
+    paper = "" if theirs is None else f"{theirs.value:.3f} ± {theirs.std_err * theirs.repeats**0.5:.3f}"
+    return {name: told(values), f"{name}, paper": paper}
 
 
 def verdict(records: Mapping[str, Record], runs: pd.DataFrame) -> str:
@@ -219,14 +186,7 @@ def verdict(records: Mapping[str, Record], runs: pd.DataFrame) -> str:
     return f"{same} of {read}" if read else "rules are not ASP"
 
 
-def effort(runs: pd.DataFrame) -> str:
-    """CPU time of learning, and what the full study takes at this rate."""
-    minutes = runs["learning_cpu_time"].sum() / 60
-    each = minutes / max(1, len(runs))
-    return f"Learning took {minutes:.1f} CPU minutes for {len(runs)} runs ({each:.2f} a run)."
-
-
-def eleusis(study: Study) -> None:
+def eleusis(study: Study) -> Rows:
     """Tables 3 to 5."""
     trees = {name: study.neuid3(name, named="true") for name in TESTS}
     others = {"slot_cnn": f"slot_cnn:epochs={5 * study.epochs // 2}", "ffnsl": "ffnsl", "cart": "cart"}
@@ -247,6 +207,7 @@ def eleusis(study: Study) -> None:
     records = Store(study.results / "eleusis").latest()
     for concept, runs in frames.items():
         classes = counted(concept)
+        tested = min(examples for _, examples in classes)
         for name, spec in {**trees, **others}.items():
             mine = runs[runs["learner"] == registry.canonical(spec)]
             if not len(mine):
@@ -255,35 +216,20 @@ def eleusis(study: Study) -> None:
                 "concept": concept,
                 "learner": f"neuid3, {name}" if name in trees else name,
                 "runs": len(mine),
+                "tested": tested,
             }
-            for label, (theirs, examples) in zip(CLASSES, classes, strict=True):
+            for label, (theirs, _) in zip(CLASSES, classes, strict=True):
                 known = {"class": theirs, "metric": "f1"}
                 paper = None
                 if name in trees:
                     paper = published(5, concept, tests=TESTS[name], **known)
                 elif name == "slot_cnn":
                     paper = published(3, concept, method="neural_baseline", **known)
-                row |= beside(f"F1 {label}", mine[f"f1_{label}"], paper, examples)
+                row |= beside(f"F1 {label}", mine[f"f1_{label}"], paper)
             row["accuracy"] = told(mine["framework_accuracy"])
             row["rules equivalent"] = verdict(records, mine) if name != "slot_cnn" else ""
             rows.append(row)
-    images = digits(study.source)
-    table = pd.DataFrame(rows)
-    study.write(
-        "eleusis",
-        f"NeuID3 on Eleusis with {images}",
-        of_eleusis(rows),
-        f"Train sets of {study.size} examples, drawn letters and {images}, {study.epochs} epochs a test. "
-        "Means with standard deviations over train splits.",
-        "The paper's class *positive* is the one in which the formula is false, `violated` here. The tests "
-        "`optimal` tell the learner the answer, so it is not ranked. `ffnsl` and `cart` see through a "
-        "perceiver that was trained on concepts. A tree's rules are read with that perceiver's names.",
-        LEAVES,
-        EQUIVALENT,
-        table.to_markdown(index=False),
-        *claims(table),
-        effort(pd.concat(frames.values())),
-    )
+    return rows
 
 
 def counted(concept: str) -> list[tuple[str, int]]:
@@ -294,96 +240,7 @@ def counted(concept: str) -> list[tuple[str, int]]:
     return [(theirs, int((labels == names.index(label)).sum())) for label, theirs in CLASSES.items()]
 
 
-Rows = Sequence[Mapping[str, Any]]
-
-
-def first(text: object) -> float:
-    """The mean of a cell."""
-    return float(str(text).split()[0])
-
-
-def of_eleusis(rows: Rows) -> tuple[str, str]:
-    """Question and answer of a page, from its table; so do those below."""
-    known = [row for row in rows if all(row[f"F1 {label}"] for label in CLASSES)]
-    means = {
-        (row["concept"], row["learner"]): sum(first(row[f"F1 {label}"]) for label in CLASSES) for row in known
-    }
-    concepts = [concept for concept, learner in means if learner == "slot_cnn"]
-    ahead, lead = (
-        sum(means.get((c, "neuid3, nf"), 0.0) > means.get((c, other), 0.0) for c in concepts)
-        for other in ("slot_cnn", "ffnsl")
-    )
-    return (
-        "Do trees of neural facts beat a network and FFNSL?",
-        f"They beat the network on {ahead}, FFNSL on {lead} of {len(concepts)} concepts.",
-    )
-
-
-def of_uci(rows: Rows) -> tuple[str, str]:
-    """Where trees are below the MLP."""
-    told = []
-    for kind in ("bits", "images"):
-        mine = [row for row in rows if row["input"] == kind and row["ndt"] and row["mlp"]]
-        told.append(f"{sum(first(row['ndt']) < first(row['mlp']) for row in mine)} of {len(mine)} on {kind}")
-    return "Are trees as accurate as an MLP on UCI tables?", f"Trees are below the MLP: {', '.join(told)}."
-
-
-def of_reuse(rows: Rows) -> tuple[str, str]:
-    """The tests with the best and with the worst F1."""
-    scores = {str(row["tests"]): first(row["F1 fulfilled"]) for row in rows}
-    best, worst = max(scores, key=lambda name: scores[name]), min(scores, key=lambda name: scores[name])
-    return (
-        "Do tests that were trained in another tree help?",
-        f"Best F1: {scores[best]:.3f} ({best}); worst: {scores[worst]:.3f} ({worst}).",
-    )
-
-
-def of_tint(rows: Rows) -> tuple[str, str]:
-    """What neural facts reach with and without tint."""
-    mine = [row for row in rows if (row["concept"], row["tests"]) == ("increase_suits", "nf")]
-    scores = {row["training"]: first(row["F1 fulfilled"]) for row in mine}
-    without, tinted = scores["images without tint"], scores["as in the study"]
-    return (
-        "Does the colour of suits keep trees from learning which suit is next?",
-        f"Neural facts have an F1 of {without:.3f} without tint, {tinted:.3f} with it.",
-    )
-
-
-def of_speed(rows: Rows) -> tuple[str, str]:
-    """What both ways take."""
-    seconds = {str(row["tests of a node"]): row["CPU (s)"] for row in rows}
-    return (
-        "What does training the tests of a node together save?",
-        f"Together they take {seconds['together']} CPU s, one by one {seconds['one by one']}.",
-    )
-
-
-def claims(table: pd.DataFrame) -> list[str]:
-    """The paper's claims in words, with its figures (table 4) beside our own."""
-    means = table.assign(
-        **{label: table[f"F1 {label}"].str.split().str[0].astype(float) for label in CLASSES}
-    ).pivot(index="concept", columns="learner", values=[*CLASSES])
-    both = sum(means[label] for label in CLASSES)[["neuid3, nf", "slot_cnn"]].dropna()
-    ahead = int((both["neuid3, nf"] > both["slot_cnn"]).sum())
-    lines = [
-        f"* Trees of neural facts have a higher mean F1 than the neural baseline on {ahead} of {len(both)} "
-        "concepts; in the paper on all."
-    ]
-    for tests in ("union", "nf", "bad"):
-        ratios = []
-        for label, theirs in CLASSES.items():
-            paper = published(4, "average", tests=TESTS[tests], **{"class": theirs})
-            best = means[label]["neuid3, optimal"]
-            ratio = (means[label][f"neuid3, {tests}"] / best)[best > 0].dropna()
-            if paper and len(ratio):
-                left = len(best.dropna()) - len(ratio)
-                without = f", {left} concepts without, where `optimal` has 0" if left else ""
-                ratios.append(f"{ratio.mean():.3f} ({label}; paper {paper.value:.2f}{without})")
-        lines.append(f"* Mean ratio of the F1 of `{tests}` to that of `optimal`: {' and '.join(ratios)}.")
-    return ["\n".join(lines)]
-
-
-def uci(study: Study) -> None:
+def uci(study: Study) -> Rows:
     """Table 2."""
     bits = {
         "default": "majority",
@@ -398,9 +255,8 @@ def uci(study: Study) -> None:
         "mlp, not stopped": "slot_cnn:outputs=2",
     }
     tried = [name for name in (*bits, *images) if "," in name]  # other settings than the study's
-    dropped = ["cart, paper", "cart, verdict", *(f"{name}, paper" for name in tried)]
-    source = study.source if study.source and study.source.startswith("mnist") else None
-    rows, frames = [], []
+    dropped = ["cart, paper", *(f"{name}, paper" for name in tried)]
+    rows = []
     for name in SETS:
         task = f"uci:set={name}"
         try:
@@ -411,7 +267,7 @@ def uci(study: Study) -> None:
         for kind, learners in (("one_hot", bits), ("mnist", images)):
             if kind == "mnist" and name not in ON_IMAGES:
                 continue
-            how: dict[str, Any] = {"track": "symbolic"} if kind == "one_hot" else {"sources": source}
+            how: dict[str, Any] = {"track": "symbolic"} if kind == "one_hot" else {}
             asked, shown = (
                 plan(task, [*learners.values()], repeats=range(1, n + 1), **how)
                 for n in (study.repeats, FOLDS)
@@ -419,31 +275,17 @@ def uci(study: Study) -> None:
             runs = study.run("uci", asked if name in study.sets else [], shown)
             if not len(runs):
                 continue
-            frames.append(runs)
             column = "hypothesis_accuracy" if kind == "one_hot" else "framework_accuracy"
             row: dict[str, object] = {"set": name, "input": "bits" if kind == "one_hot" else "images"}
-            folds = runs["repeat"].nunique()
-            row["folds"] = folds
+            folds = row["runs"] = runs["repeat"].nunique()
+            row["tested"] = examples * folds
             for method, spec in learners.items():
                 mine = runs[runs["learner"] == registry.canonical(spec)][column]
                 theirs = "" if method == "default" else kind
                 paper = published(2, name, method=method.split(",")[0], input=theirs, metric="accuracy")
-                row |= beside(method, mine, paper, examples * folds)
+                row |= beside(method, mine, paper)
             rows.append(row)
-    study.write(
-        "uci",
-        "NeuID3 on UCI tables",
-        of_uci(rows),
-        "Accuracy with standard deviation over folds. `mlp` on bits is `tuned:fcn`, tuned on "
-        "the validation fold; on images `slot_cnn`, stopped by the validation fold. The paper's `mlp` on "
-        f"images is at the majority class on almost every set. Images are {digits(source)} of 0 and 1, on "
-        "tables that take no more than minutes. `ndt, 4 deep` and `mlp, not stopped` are tries with other "
-        "settings: trees of at most four questions on a path, not six, and 50 epochs. The rule behind a "
-        "table is unknown, so whether a tree is equivalent to it cannot be decided.",
-        EQUIVALENT,
-        pd.DataFrame(rows).fillna("").drop(columns=dropped, errors="ignore").to_markdown(index=False),
-        effort(pd.concat(frames)),
-    )
+    return [{name: cell for name, cell in row.items() if name not in dropped} for row in rows]
 
 
 PARTS = ("train", "validation", "test")
@@ -476,7 +318,7 @@ def f1_of(tree: NeuID3, parts: Sequence[View], labels: npt.NDArray[np.int64]) ->
     return float(violated), float(fulfilled)
 
 
-def reuse(study: Study) -> None:
+def reuse(study: Study) -> Rows:
     """Table 6."""
     found: dict[str, list[tuple[float, float]]] = {}
     for repeat in range(1, study.repeats + 1):
@@ -491,38 +333,19 @@ def reuse(study: Study) -> None:
         task = "eleusis:concept=hidden_order"
         parts = [seen(task, part, repeat, study) for part in PARTS]
         labels = truth(task, study)
-        for kept in itertools.product((False, True), repeat=2):
-            used = [str(file) for file, keep in zip(files.values(), kept, strict=True) if keep]
+        for frozen in itertools.product((False, True), repeat=2):
+            used = [str(file) for file, keep in zip(files.values(), frozen, strict=True) if keep]
             tree = NeuID3("optimal", epochs=study.epochs, seed=repeat, reuse="+".join(used) or None)
-            suit, rank = ("trained" if keep else "untrained" for keep in kept)
+            suit, rank = ("trained" if keep else "untrained" for keep in frozen)
             words = f"rank_order {rank}; suit_order {suit}"
             found.setdefault(words, []).append(f1_of(tree, parts, labels))
-    fulfilments = counted("hidden_order")[1][1]
-    rows = [
-        {
-            "tests": words,
-            "F1 violated": told([v for v, _ in scores]),
-            **beside(
-                "F1 fulfilled",
-                [f for _, f in scores],
-                published(6, "hidden_order", tests=words, metric="f1"),
-                fulfilments,
-            ),
-        }
+    theirs = {words: published(6, "hidden_order", tests=words, metric="f1") for words in found}
+    tested = counted("hidden_order")[1][1]
+    return [
+        {"tests": words, "runs": len(scores), "tested": tested, "F1 violated": told([v for v, _ in scores])}
+        | beside("F1 fulfilled", [f for _, f in scores], theirs[words])
         for words, scores in found.items()
     ]
-    study.write(
-        "reuse",
-        "NeuID3: trained tests in another tree",
-        of_reuse(rows),
-        f"`hidden_order` with the tests of `suit_order` and `rank_order`, as trained there and frozen, or "
-        f"anew; {study.repeats} seeds, {study.size} examples. The paper does not say which class its F1 is "
-        "of. Its table 5 has 0.707 and 0.849 for untrained tests, of the class in which the formula is false "
-        "and of the other one, so the 0.863 of table 6 is taken for the other one's, `fulfilled` here.",
-        LEAVES,
-        EQUIVALENT,
-        pd.DataFrame(rows).to_markdown(index=False),
-    )
 
 
 class Grey(View):
@@ -536,7 +359,7 @@ class Grey(View):
         ]
 
 
-def tint(study: Study) -> None:
+def tint(study: Study) -> Rows:
     """Does the suits' colour keep trees from learning which suit is the next?"""
     ways: dict[str, tuple[type[View], dict[str, Any]]] = {
         "as in the study": (View, {}),
@@ -561,25 +384,16 @@ def tint(study: Study) -> None:
                 "concept": concept,
                 "tests": tests,
                 "training": way,
-                **beside("F1 fulfilled", found, theirs, int(labels.sum())),
+                "runs": len(found),
+                "tested": int(labels.sum()),
+                **beside("F1 fulfilled", found, theirs),
                 "of each split": ", ".join(f"{value:.2f}" for value in found),
             }
         )
-    study.write(
-        "tint",
-        "NeuID3: the tint of suits",
-        of_tint(rows),
-        "Trees of neural facts, and of the rules of the hidden concept, on concepts in which one suit "
-        f"follows another; {study.repeats} train splits of {study.size} size, each with first weights of its "
-        "own. The next suit always has the other colour, which images show by their tint. A test that knows "
-        "nothing but colours cannot tell the next suit from the one before. The paper tints cards, too; it "
-        "does not say whether it tints the images of suits.",
-        EQUIVALENT,
-        pd.DataFrame(rows).to_markdown(index=False),
-    )
+    return rows
 
 
-def speed(study: Study) -> None:
+def speed(study: Study) -> Rows:
     """All tests of the root in one pass against one by one."""
     task = "eleusis:concept=rank_order"
     train, validation = (seen(task, part, 1, study) for part in ("train", "validation"))
@@ -596,20 +410,106 @@ def speed(study: Study) -> None:
                 "question": tree.trees_[1].question.words if tree.trees_[1].question else "",
             }
         )
-    study.write(
-        "speed",
-        "NeuID3: training the tests of a node",
-        of_speed(rows),
-        f"The root of `rank_order`, 12 tests, {study.size} examples, {study.epochs} epochs.",
-        pd.DataFrame(rows).to_markdown(index=False),
-    )
+    return rows
 
 
 STUDIES = {"eleusis": eleusis, "uci": uci, "reuse": reuse, "tint": tint, "speed": speed}
 
 
+ABOUT = tomllib.loads(Path(__file__).with_name("neuid3.toml").read_text("utf-8"))
+"""What the page of each study says and draws."""
+
+
+def leads(name: str, rows: Rows) -> list[dict[str, Any]]:
+    """The leads of trees over others and over those of the paper; of `eleusis`, trees of neural facts."""
+    found, places = [], ABOUT[name]["places"]
+    by_place = {tuple(row[place] for place in places): row for row in rows}
+    for row, own in itertools.product(rows, ABOUT[name]["scores"]):
+        others = {"the paper": row[f"{own}, paper"]}
+        if name == "eleusis":
+            if row["learner"] != "neuid3, nf":
+                continue
+            others |= {
+                who: by_place.get((row["concept"], who), {}).get(own, "") for who in ("slot_cnn", "ffnsl")
+            }
+        elif name == "uci":
+            others["mlp"] = row["mlp"]
+        runs, tested = int(row["runs"]), float(row["tested"])
+        overlap = 1 / (runs - 1) if name == "uci" else 0.0
+        about = {place: row[place] for place in places if place != "learner"} | {"score": own}
+        for other, cell in others.items():
+            if cell and row[own]:
+                told = lead(row[own], cell, runs, tested, deviations=True, overlap=overlap)
+                found.append({**about, "other": other, "lead": told})
+    return found
+
+
+def answer(name: str, rows: Rows, ahead: Sequence[Mapping[str, Any]]) -> str:
+    """The answer of a page, from its table."""
+    if name == "speed":
+        return f"Together they take {rows[0]['CPU (s)']} CPU s, one by one {rows[1]['CPU (s)']}."
+    if name == "reuse":
+        first, *_, last = [mean_of(row["F1 fulfilled"])[0] for row in rows]
+        return f"Tests trained in both trees raise F1 by {points(last - first).lstrip('+')}."
+    if name == "tint":
+        mine = [row for row in rows if (row["concept"], row["tests"]) == ("increase_suits", "nf")]
+        tinted, without, *_ = [row["F1 fulfilled"].split()[0] for row in mine]
+        return f"Neural facts have an F1 of {without} without tint, {tinted} with it."
+    by = "input" if name == "uci" else "concept"
+    sums = pd.DataFrame([{**one, "lead": one["lead"][0]} for one in ahead]).groupby(
+        ["other", by, ABOUT[name]["places"][0]]
+    )
+    means = sums["lead"].sum()
+    if name == "uci":
+        below = [(means["mlp"][kind] < 0) for kind in ("bits", "images")]
+        told = [
+            f"{one.sum()} of {len(one)} on {kind}"
+            for one, kind in zip(below, ("bits", "images"), strict=True)
+        ]
+        return f"Trees are below the MLP: {', '.join(told)}."
+    network, ffnsl = ((means[who] > 0).sum() for who in ("slot_cnn", "ffnsl"))
+    return f"They beat the network on {network}, FFNSL on {ffnsl} of {len(means['ffnsl'])} concepts."
+
+
+def write(study: Study, name: str) -> Path:
+    """Write a page and its picture from its table."""
+    about, last = ABOUT[name], study.last if name == "eleusis" else ""
+    own, panel, places = f"neuid3_{name}{last}", about.get("panel", ""), about["places"]
+    rows = kept_table(study.docs, own, "results").to_dict("records")
+    drawn = [
+        {"panel": row.get(panel, ""), "series": series}
+        | {"row": ", ".join(row[place] for place in places if place != panel)}
+        | dict(zip(("mean", "error"), mean_of(row.get(column, "")), strict=True))
+        for row in rows
+        for series, column in about["series"].items()
+    ]
+    ahead = leads(name, rows) if about["scores"] else []
+    words = {"size": study.size, "epochs": study.epochs, "digits": digits(study.source), "leaves": LEAVES}
+    return page(
+        study.docs,
+        own,
+        Top(
+            about["title"].format(**words),
+            about["question"],
+            answer(name, rows, ahead),
+            f"python benchmarks/neuid3.py {name}{f' --source {OF_MNIST}' if last else ''} --page",
+            f"{about['x']} by {listed(places)}: {listed([*about['series']])}",
+        ),
+        pictures.dots(
+            pd.DataFrame(drawn).dropna(subset=["mean"]),
+            study.docs / own / "results.png",
+            about["x"],
+            columns=about.get("columns", 2),
+        ),
+        losses(ahead, "The tree") if ahead else "Nothing is lost: both ways find the same question.",
+        about["method"].strip().format(**words) + (f"{before(study.docs, own)} {INTERVALS}" if ahead else ""),
+        {"results": "all numbers, with the paper's where it has them"},
+        first="Where trees lose",
+    )
+
+
 def main() -> None:
-    """Run the studies that are asked for."""
+    """Do what is asked for."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -620,14 +520,17 @@ def main() -> None:
     parser.add_argument("--concepts", nargs="+", default=[*CONCEPTS], choices=CONCEPTS)
     parser.add_argument("--sets", nargs="+", default=[*SETS], choices=SETS)
     parser.add_argument("--source", help="image source")
-    parser.add_argument("--page", action="store_true", help="write the page from what is there")
+    parser.add_argument("--page", action="store_true", help="write the pages from their tables")
     parser.add_argument("--results", type=Path, default=Path("results/neuid3"))
     parser.add_argument("--docs", type=Path, default=Path("docs/results"))
     given = vars(parser.parse_args())
-    studies = given.pop("studies")
+    studies, from_tables = given.pop("studies"), given.pop("page")
     study = Study(**{**given, "concepts": tuple(given["concepts"]), "sets": tuple(given["sets"])})
     for name in studies:
-        STUDIES[name](study)
+        if not from_tables:
+            last = study.last if name == "eleusis" else ""
+            kept(study.docs, f"neuid3_{name}{last}", "results", STUDIES[name](study))
+        write(study, name)
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ NSL with Softmax, with EDL-GEN and with constant penalties, a random forest, and
 on Zoo, a CNN-LSTM on Sudoku), on scikit-learn's digits and on MNIST where `--shared` has it. Two settings:
 train and test images shifted alike, and *run-time shift*, where train images are standard. Runs are kept in
 results/nsl, a folder a task and source: a second call does only what is missing. Then `nsl_page` writes
-docs/results/nsl.md; `--page` writes it from the runs that there are, or else from its tables.
+docs/results/nsl.md from tables of the runs; `--page` writes it from the tables that are there.
 """
 
 from __future__ import annotations
@@ -86,24 +86,23 @@ def main() -> int:
     parser.add_argument("--folds", type=int, default=FOLDS)
     parser.add_argument("--shares", type=float, nargs="+", default=TENTHS)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="runs at once")
-    parser.add_argument("--page", action="store_true", help="write the page from what is there")
+    parser.add_argument("--page", action="store_true", help="write the page from its tables")
     options = parser.parse_args()
     mnist = options.shared / "data" / "mnist"
     specs = {"sklearn_digits": "sklearn_digits", "mnist": f"mnist:{mnist}"}
     bench, clock, parts = Bench(), time.perf_counter(), []
-    for source in options.sources:
+    for source in [] if options.page else options.sources:
         if source == "mnist" and not mnist.is_dir():
             print(f"{mnist} is not there; MNIST is left out", file=sys.stderr)
             continue
         for name in options.tasks:
             task, store = TASKS[name], Store(options.results / f"{name}_{source}")
-            if not options.page:
-                todo = jobs(task, specs[source], options.folds, tuple(options.shares))
-                tally = sweep(todo, store, bench, say, executor=Executor(options.jobs))
-                print(f"{name}, {source}: {tally}; {time.perf_counter() - clock:.0f} s", flush=True)
+            todo = jobs(task, specs[source], options.folds, tuple(options.shares))
+            tally = sweep(todo, store, bench, say, executor=Executor(options.jobs))
+            print(f"{name}, {source}: {tally}; {time.perf_counter() - clock:.0f} s", flush=True)
             if store.done():
                 parts.append(page.Part(name, task.benchmark, source, specs[source], task.network, store))
-    if len(parts) == len(options.sources) * len(options.tasks):
+    if not options.page and len(parts) == len(options.sources) * len(options.tasks):
         page.measure(parts, options.docs)
     page.write(options.docs)
     return 0

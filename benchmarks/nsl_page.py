@@ -1,6 +1,7 @@
 """The page of `nsl`: the NSL paper's claims, each tested on the runs, and the figures that they rest on.
 
-Tables are CSV files in docs/results/nsl: `measure` writes them from runs, and `write` the page from them.
+Tables are CSV files in docs/results/nsl: `measure` writes them from runs, and `write` page and picture from
+them.
 """
 
 from __future__ import annotations
@@ -13,9 +14,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from pages import Top, kept, kept_table
-from pages import write as write_page
-from studies import number, ranges, table
+import pictures
+from pages import Top, by_share, kept, kept_table, markdown, mean_of, number, page, points, ranges, spread
 
 from nsl_bench.core import registry
 from nsl_bench.core.metrics import METRICS
@@ -23,7 +23,6 @@ from nsl_bench.core.shift import STANDARD, resolve
 from nsl_bench.data.splits import make_source, symbolic_split
 from nsl_bench.perception.trained_networks import figures, trained
 from nsl_bench.report.networks import frame
-from nsl_bench.report.style import COLOURS, legend, save, subplots
 from nsl_bench.run.record import Record
 from nsl_bench.run.statistics import NOTHING, paired_p_values
 from nsl_bench.run.store import Store
@@ -60,7 +59,8 @@ The NSL paper (Cunnington, Law, Russo, Lobo 2020) prints its results as figures 
 says of them, claim by claim. *Ahead* compares means over folds at a share of shifted examples; p values are
 those of a paired t test over folds of the mean over shares. *Predicates* are the atoms of the learned rules:
 for the network those of a surrogate tree, for the forest those of its first tree. Network and forest learn
-from what Softmax sees."""
+from what Softmax sees. Intervals (95 %) cover folds, corrected for their overlap (Nadeau and Bengio). The
+picture has the means of each learner."""
 _LEVEL = 0.05
 _LIMIT = 10.0
 
@@ -277,72 +277,71 @@ def measure(parts: Sequence[Part], docs: Path) -> None:
         kept(docs, "nsl", name, rows)
 
 
+_SETTING = {"train": "train shifted", "both": "both shifted", "test": "test shifted"}
+_DRAWN = {"train": "hypothesis_accuracy", "both": "framework_accuracy", "test": "framework_accuracy"}
+_FEW = 6
+"""Claims that the page shows."""
+
+
 def write(docs: Path) -> Path:
     """Write the page from its tables."""
-    tables = {path.stem: kept_table(docs, "nsl", path.stem) for path in (docs / "nsl").glob("*.csv")}
-    link = {name: f"[{name}.csv](nsl/{name}.csv)" for name in tables}
-    claims, short = tables["claims"], tables["short"]
-    held = claims["here"].str.match("holds at all|holds:")
-    lost = claims[~held & claims["here"].str.contains("mean difference significant")]
-    lost = lost[lost["mean difference"].str.startswith("-")]
-    _draw(tables["figures"], docs / "nsl" / "curves.png")
-    top = Top(
-        "NSL: Zoo and Sudoku 4x4",
-        "Do the claims of the NSL paper hold on these runs?",
-        f"{held.sum()} of {len(held)} claims hold at every share of shifted examples.",
-        "python benchmarks/nsl.py",
-        "nsl/curves.png",
-    )
-    return write_page(
+    tables = {
+        name: kept_table(docs, "nsl", name) for name in ("claims", "short", "figures", "networks", "optima")
+    }
+    held = tables["claims"]["here"].str.match("holds at all|holds:")
+    return page(
         docs,
         "nsl",
-        top,
-        f"Numbers: {link['figures']}.",
-        f"Of {len(lost)} claims the opposite is significant:",
-        table(lost[["data", "claim", "shift", "mean difference"]].to_dict("records")),
-        "## Claims that hold",
-        "Claims that hold at every share of shifted examples:",
-        table(short.to_dict("records")),
-        f"All claims, with what the runs can test of why one does not hold: {link['claims']}.",
-        "## How they were tested",
-        _INTRODUCTION,
-        _told(tables["optima"].iloc[0]),
-        f"Networks on held-out images (pool B): {link['networks']}.",
+        Top(
+            "NSL: Zoo and Sudoku 4x4",
+            "Do the claims of the NSL paper hold on these runs?",
+            f"{held.sum()} of {len(held)} claims hold at every share of shifted examples.",
+            "python benchmarks/nsl.py --page",
+            "Accuracy of NSL, its network and a forest over the share of shifted examples",
+        ),
+        _draw(tables["figures"], docs / "nsl" / "curves.png"),
+        _losses(tables["claims"], int(tables["optima"]["folds"][0])),
+        f"{_INTRODUCTION} {_told(tables['optima'].iloc[0])}",
+        {
+            "claims": "each claim, with what the runs can test of why one does not hold",
+            "figures": "means with standard errors over folds by share",
+            "networks": "accuracy and confidence of networks on held-out images (pool B)",
+        },
+        {
+            "Claims that hold": "Claims that hold at every share of shifted examples:\n\n"
+            + markdown(tables["short"])
+        },
+        first="Where NSL loses",
     )
 
 
-_SETTING = {"train": "train shifted", "both": "train and test shifted", "test": "test shifted"}
-
-
-def _draw(figures: pd.DataFrame, path: Path) -> None:
-    """A row for each task and source, a column for each metric and setting, a line for each learner."""
-    data = list(dict.fromkeys(figures["data"]))
-    columns = list(dict.fromkeys(zip(figures["setting"], figures["metric"], strict=True)))
-    shares = [name for name in figures.columns if name.endswith(" %")]
-    figure, axes = subplots(
-        len(data), len(columns), figsize=(2.5 * len(columns), 2.2 * len(data)), sharex=True
+def _losses(claims: pd.DataFrame, folds: int) -> str:
+    """Of which claims the opposite is significant, and the accuracies that lose most."""
+    overlap = (1 + folds / (folds - 1)) ** 0.5  # folds share train examples
+    found = []
+    for row in claims.to_dict("records"):
+        mean, error = mean_of(row["mean difference"])
+        _, low, high = spread(mean, [(error * overlap, folds - 1.0)])
+        if high < 0:
+            found.append({**row, "mean": mean, "difference": points(mean, low, high)})
+    accuracies = [row for row in found if abs(row["mean"]) <= 1 and "predicates" not in row["claim"]]
+    shown = pd.DataFrame(sorted(accuracies, key=lambda row: row["mean"])[:_FEW])
+    told = f"Of {len(found)} of {len(claims)} claims the opposite holds, with an interval below 0."
+    if not found:
+        return told
+    return f"{told} The accuracies that lose most:\n\n" + markdown(
+        shown[["data", "claim", "shift", "difference"]]
     )
-    handles = {}
-    for (row, place), (column, (setting, metric)) in (
-        (one, other) for one in enumerate(data) for other in enumerate(columns)
-    ):
-        axis = axes[row, column]
-        mine = figures[figures["data"] == place]
-        mine = mine[(mine["setting"] == setting) & (mine["metric"] == metric)]
-        for k, line in enumerate(mine.to_dict("records")):
-            means = [float(str(line[share]).split()[0]) if line[share] else np.nan for share in shares]
-            name = line["learner"] if k < 4 else "network"
-            handles[name] = axis.plot([float(s[:-2]) for s in shares], means, color=COLOURS[k], lw=1.2)[0]
-        if metric == _METRICS["atoms"]:
-            axis.set_yscale("log")
-        if not row:
-            axis.set_title(f"{metric},\n{_SETTING[setting]}", fontsize=8)
-        if not column:
-            axis.set_ylabel(place.replace(" on ", "\non "), fontsize=8)
-        axis.tick_params(labelsize=7)
-        axis.grid(alpha=0.3)
-    legend(figure, handles)
-    save(figure, path)
+
+
+def _draw(figures: pd.DataFrame, path: Path) -> Path:
+    """A row for each task and source, a column for each setting, a line for each learner."""
+    found = by_share(figures)
+    found = found[found["metric"] == found["setting"].map({s: METRICS[m].title for s, m in _DRAWN.items()})]
+    found["panel"] = found["data"] + ",\n" + found["metric"] + ", " + found["setting"].map(_SETTING)
+    baselines = ~found["learner"].str.startswith("NSL") & (found["learner"] != "random forest")
+    found["line"] = found["learner"].mask(baselines, "network")
+    return pictures.lines(found, path)
 
 
 def _told(optima: pd.Series) -> str:

@@ -6,10 +6,11 @@
     python benchmarks/ntoc.py --choose --mnist FOLDER
 
 `--choose` compares options of the recurrent networks, which the paper does not publish, on validation
-sequences. The page of the Tower of Hanoi also shows what `benchmarks/ntoc_redrawn.py` found.
+sequences. The page of the Tower of Hanoi also shows what `benchmarks/ntoc_redrawn.py` found. `--page` writes
+pages from their tables.
 
 Results are kept in results/ntoc, their records in docs/results/runs/ntoc, too; a second call does only what
-is missing, and pages show all that is there. `--size`, `--test` and `--epochs` make a small try, which needs
+is missing, and tables have all that is there. `--size`, `--test` and `--epochs` make a small try, which needs
 folders of its own (`--results`, `--docs`). A sequence counts as right if all its steps are.
 """
 
@@ -26,10 +27,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pictures
 from kept import keep, take
 from nsl_bench.generators.tasks.addition import Addition
 from nsl_bench.generators.tasks.hanoi import Hanoi
-from pages import Top, write
+from pages import INTERVALS, Top, before, kept, kept_table, lead, losses, mean_of, page
 
 from nsl_bench.core import registry
 from nsl_bench.data.splits import make_source, make_split
@@ -44,6 +46,8 @@ from nsl_bench.run.sweep import sweep
 
 MOST_REPEATS = 10
 """Train splits of the paper's table."""
+
+MEASURED = "sequence accuracy (%)"
 
 MARGIN = 3.0
 """Percentage points within which two means count as equal."""
@@ -93,8 +97,7 @@ TITLES = {"addition": "addition", "hanoi": "the Tower of Hanoi"}
 NOTES = {
     "addition": " Settings with `seen` test on images of the train sequences.",
     "hanoi": " After we had seen test results, we changed the rate at which the perceivers of LSTM and DNC "
-    "learn (LSTM 31, 29 and 20 % before) to that of their pre-training, and gave NTOC the pseudocount of the "
-    "published code.",
+    "learn to that of their pre-training, and gave NTOC the pseudocount of the published code.",
 }
 
 LEARNERS: Mapping[str, tuple[str, str]] = {
@@ -138,7 +141,6 @@ class Study:
         mnist: folder of MNIST; None for scikit-learn's digits.
         results: folder of results.
         docs: folder of pages.
-        page: whether to write the page from what is there.
     """
 
     repeats: int
@@ -148,7 +150,6 @@ class Study:
     mnist: Path | None
     results: Path
     docs: Path
-    page: bool = False
 
     def spec(self, learner: str, task: str) -> str:
         """A learner's spec on a task, with the number of epochs that is asked for."""
@@ -202,9 +203,8 @@ class Study:
         """The runs that there are of each setting of a task; what is asked for and missing is done now."""
         store = Store(self.results)
         take(self.kept, store)
-        if not self.page:
-            jobs = self.jobs(settings, learners, self.repeats)
-            sweep(jobs, store, Bench(), lambda record: print(record.job, record.message, file=sys.stderr))
+        jobs = self.jobs(settings, learners, self.repeats)
+        sweep(jobs, store, Bench(), lambda record: print(record.job, record.message, file=sys.stderr))
         every = [name for name, setting in SETTINGS.items() if setting.task == task]
         jobs = self.jobs(every, [*LEARNERS], max(self.repeats, MOST_REPEATS))
         keep(store, {job.key() for job in jobs}, self.kept)
@@ -231,7 +231,8 @@ def row(study: Study, name: str, learner: str, mine: pd.DataFrame) -> dict[str, 
     failed = int((mine.groupby("repeat")["status"].agg(set) != {"ok"}).sum())
     runs = f"{len(values)} ({failed} failed)" if failed else str(len(values))
     told: dict[str, object] = {"setting": name, "learner": learner, "runs": runs}
-    told["sequence accuracy (%)"] = _spread(values)
+    told[MEASURED] = _spread(values)
+    told["tested"] = sum(study.test_sizes(SETTINGS[name]))
     if not len(rows):
         return {**told, "paper (%)": "", "verdict": "not in the paper", **_more(mine)}
     mean, std, n = (float(rows[column].iloc[0]) for column in ("mean", "std", "n_repeats"))
@@ -271,102 +272,83 @@ def _spread(values: Sequence[float] | Any) -> str:
     return f"{np.mean(values):.2f}{deviation}"
 
 
-def study_pages(study: Study, settings: Sequence[str], learners: Sequence[str]) -> None:
-    """Run the study and write a page for each task of the settings."""
-    for task in dict.fromkeys(SETTINGS[name].task for name in settings):
-        mine = [name for name in settings if SETTINGS[name].task == task]
-        write_page(study, task, study.runs(task, mine, learners))
-
-
-def write_page(study: Study, task: str, runs: Mapping[str, pd.DataFrame]) -> None:
-    """Write the page of a task."""
-    rows, ahead = [], []
+def measure(study: Study, task: str, runs: Mapping[str, pd.DataFrame]) -> None:
+    """Write the table of a task."""
+    rows = []
     for name, found in runs.items():
-        means: dict[str, float] = {}
         for learner in LEARNERS:
             spec = registry.canonical(study.spec(learner, task))
             mine = found[found["learner"] == spec] if len(found) else found
             if len(mine):
                 rows.append(row(study, name, learner, mine))
-                means[learner] = float(percents(mine).mean())
-        ahead += _ahead_of_ffnsl(name, means)
-    if not rows:
-        print(f"No runs on {task}: its page stays as it is.", file=sys.stderr)
-        return
-    images = "MNIST" if study.mnist else "scikit-learn's digits, where the paper has MNIST"
-    page = [
-        "\n".join(ahead) or "FFNSL has not run yet.",
-        "Published numbers are those of table 1 of the NTOC paper (AAAI "
-        f"2023), means and standard deviations over 10 runs. Images are {images}.{NOTES[task]} Runs that are "
-        "missing are not counted.",
-        f"*Equivalent* means within {MARGIN:g} points by two one-sided tests at 5 % with enough power, "
-        "*different* by Welch's test; otherwise the question is *open*. Errors cover train splits and, on "
-        "both sides, the sampling of test sequences. A failed run counts as the majority class. The paper's "
-        "upper bound, DeepProbLog with given rules, stands beside `true_rule`, which learns nothing: one run "
-        "is enough. `true_rule` and `ffnsl` see through a network that was trained on many labelled images, "
-        "the others start from 100 or 500.",
-        pd.DataFrame(rows).to_markdown(index=False),
-        *(_redrawn_words(study) if task == "hanoi" else []),
+    if rows:
+        kept(study.docs, f"ntoc_{task}", "results", rows)
+
+
+def page_of(docs: Path, task: str) -> Path:
+    """Write the page of a task and its picture from its table."""
+    rows = kept_table(docs, f"ntoc_{task}", "results").to_dict("records")
+    by_place = {(row["setting"], row["learner"]): row for row in rows}
+    own = [row for row in rows if row["learner"] == "ntoc"]
+    ahead = []
+    for row in own:
+        others = {name: by_place.get((row["setting"], name), {}) for name in LEARNERS}
+        cells = {"the paper": row["paper (%)"]} | {
+            name: one.get(MEASURED, "") for name, one in others.items()
+        }
+        for other, cell in cells.items():
+            if cell and other not in ("ntoc", "true_rule"):
+                runs = min(int(one["runs"].split()[0]) for one in (row, others.get(other, row)))
+                told = lead(row[MEASURED], cell, runs, float(row["tested"]), deviations=True, unit=100)
+                ahead.append({"setting": row["setting"], "other": other, "lead": told})
+    drawn = [
+        {"panel": row["setting"], "row": row["learner"], "series": series}
+        | dict(zip(("mean", "error"), mean_of(row[column]), strict=True))
+        for row in rows
+        for series, column in (("here", MEASURED), ("the paper", "paper (%)"))
     ]
-    write(study.docs, f"ntoc_{task}", top(task, rows), *page)
-
-
-def top(task: str, rows: Sequence[Mapping[str, object]]) -> Top:
-    """In how many settings NTOC is as in the paper, and behind FFNSL."""
-    means = {(row["setting"], row["learner"]): str(row["sequence accuracy (%)"]).split() for row in rows}
-    both = [name for name, learner in means if learner == "ntoc" and (name, "ffnsl") in means]
-    behind = sum(float(means[name, "ntoc"][0]) < float(means[name, "ffnsl"][0]) for name in both)
-    own = [str(row["verdict"]) for row in rows if row["learner"] == "ntoc"]
-    same = sum(verdict.startswith("equivalent") for verdict in own)
-    return Top(
-        f"NTOC on {TITLES[task]}",
-        "Is NTOC as in its paper, and ahead of FFNSL?",
-        f"NTOC equals the paper in {same}, is behind FFNSL in {behind} of {len(own)} settings.",
-        "python benchmarks/ntoc.py --mnist FOLDER --repeats 10",
+    behind = sum(row["other"] == "ffnsl" and row["lead"][0] < 0 for row in ahead)
+    same = sum(row["verdict"].startswith("equivalent") for row in own)
+    return page(
+        docs,
+        f"ntoc_{task}",
+        Top(
+            f"NTOC on {TITLES[task]}",
+            "Is NTOC as in its paper, and ahead of FFNSL?",
+            f"NTOC equals the paper in {same}, is behind FFNSL in {behind} of {len(own)} settings.",
+            f"python benchmarks/ntoc.py --tasks {task} --page",
+            "Sequence accuracy of each learner in each setting, here and in the paper",
+        ),
+        pictures.dots(
+            pd.DataFrame(drawn).dropna(subset=["mean"]),
+            docs / f"ntoc_{task}" / "results.png",
+            "sequence accuracy (%)",
+        ),
+        losses(ahead, "NTOC"),
+        "Published numbers are those of table 1 of the NTOC paper (AAAI 2023), means and standard deviations "
+        f"over {MOST_REPEATS} runs. Images are MNIST.{NOTES[task]}{before(docs, f'ntoc_{task}')} Runs that "
+        f"are missing are not counted. NTOC *equals* the paper where the means are within {MARGIN:g} points "
+        "by two one-sided tests at 5 % with enough power; their errors cover train splits and, on both "
+        "sides, the sampling of test sequences. A failed run counts as the majority class. The paper's upper "
+        "bound, DeepProbLog with given rules, is beside `true_rule`, which learns nothing. `true_rule` and "
+        "`ffnsl` see through a network that was trained on many labelled images, the others start from few. "
+        f"{INTERVALS}",
+        {"results": "sequence accuracy here and in the paper, with what tells perception from rules"},
+        {"Digits drawn anew in every pass": _REDRAWN} if task == "hanoi" else {},
+        first="Where NTOC loses",
+        again="python benchmarks/ntoc.py --mnist FOLDER --repeats 10",
     )
 
 
-def _ahead_of_ffnsl(name: str, means: Mapping[str, float]) -> list[str]:
-    """A line of a list: the learners with a higher mean than FFNSL in a setting, as it is shown."""
-    if "ffnsl" not in means:
-        return []
-    least = round(means["ffnsl"], 1)
-    better = sorted((m, learner) for learner, m in means.items() if round(m, 1) > least)[::-1]
-    words = ", ".join(f"{learner} ({m:.1f})" for m, learner in better) or "none"
-    return [f"* {name}: ahead of FFNSL ({means['ffnsl']:.1f} %): {words}."]
-
-
-def _redrawn_words(study: Study) -> list[str]:
-    """What `benchmarks/ntoc_redrawn.py` found, if it ran."""
-    if not study.redrawn.is_file():
-        return []
-    found = pd.read_csv(study.redrawn)
-    rows = []
-    for variant, words in VARIANTS.items():
-        mine = found[found["variant"] == variant]
-        for setting, runs in mine.groupby("setting"):
-            percent = 100 * runs.groupby("repeat")[["sequences", "sequences seen"]].mean()
-            rows.append(
-                {
-                    "train sets": words,
-                    "setting": setting,
-                    "test tasks": ", ".join(dict.fromkeys(runs["test"])),
-                    "runs": len(percent),
-                    "sequence accuracy (%)": _spread(percent["sequences"]),
-                    "on train images (%)": _spread(percent["sequences seen"].dropna()),
-                }
-            )
-    return [
-        "## Digits drawn anew in every pass",
-        "The code that the NTOC authors published draws digits and images of the Tower of Hanoi anew "
-        "whenever a sample is read: in pre-training (500 samples, 200 passes) and in training (1,000 "
-        "windows, 30 passes). The settings above keep 500 samples and 1,000 windows, as the paper says. "
-        "`python benchmarks/ntoc_redrawn.py --variant NAME` trains NTOC as the code does. It also "
-        "draws test images from the train images, which the last column shows. Where it still differs from "
-        "the paper, the reason is not known: neither the published train sets, nor 32-bit convolutions, nor "
-        "train images, nor the choice of the best pass explain it.",
-        pd.DataFrame(rows).to_markdown(index=False),
-    ]
+_REDRAWN = (
+    "The code that the NTOC authors published draws digits and images of the Tower of Hanoi anew whenever a "
+    "sample is read, in pre-training and in training. The settings above keep the samples and windows, as "
+    "the paper says. `python benchmarks/ntoc_redrawn.py --variant NAME` trains NTOC as the code does; see "
+    "[ntoc_redrawn.csv](runs/ntoc_redrawn.csv). It also draws test images from the train images, the column "
+    "*sequences seen*. Where it still differs from the paper, the reason is unknown: "
+    "neither the published train sets, nor 32-bit convolutions, nor train images, nor the choice of the best "
+    "pass explain it."
+)
 
 
 def choose(study: Study, settings: Sequence[str], learners: Sequence[str], epochs: int = 10) -> None:
@@ -399,7 +381,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--settings", nargs="+", choices=SETTINGS, help="all unless given")
+    parser.add_argument("--tasks", nargs="+", choices=TITLES, default=[*TITLES])
+    parser.add_argument("--settings", nargs="+", choices=SETTINGS, help="all of the tasks unless given")
     parser.add_argument("--learners", nargs="+", choices=LEARNERS, default=[*LEARNERS])
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--size", help="train sequences, the paper's unless given")
@@ -407,16 +390,22 @@ def main() -> None:
     parser.add_argument("--epochs", type=int)
     parser.add_argument("--mnist", type=Path, help="folder of MNIST")
     parser.add_argument("--choose", action="store_true", help="compare options of LSTM and DNC")
-    parser.add_argument("--page", action="store_true", help="write the page from what is there")
+    parser.add_argument("--page", action="store_true", help="write the pages from their tables")
     parser.add_argument("--results", type=Path, default=Path("results/ntoc"))
     parser.add_argument("--docs", type=Path, default=Path("docs/results"))
     given = vars(parser.parse_args())
-    settings, learners, chooses = (given.pop(name) for name in ("settings", "learners", "choose"))
+    tasks, settings, learners = (given.pop(name) for name in ("tasks", "settings", "learners"))
+    chooses, from_tables = given.pop("choose"), given.pop("page")
+    settings = settings or [name for name, setting in SETTINGS.items() if setting.task in tasks]
     study = Study(**given)
     if chooses:
-        choose(study, settings or [*SETTINGS], learners)
-    else:
-        study_pages(study, settings or [*SETTINGS], learners)
+        choose(study, settings, learners)
+        return
+    for task in dict.fromkeys(SETTINGS[name].task for name in settings):
+        if not from_tables:
+            mine = [name for name in settings if SETTINGS[name].task == task]
+            measure(study, task, study.runs(task, mine, learners))
+        page_of(study.docs, task)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@
 
 Every pass shows the same windows in other digits and other images of them. `--variant`: besides, the train
 sets of the published code, 32-bit convolutions, or the test accuracy of the best pass. What was found is kept
-in docs/results/runs, and `python benchmarks/ntoc.py --settings hanoi_1 --page` shows it.
+in docs/results/runs.
 """
 
 from __future__ import annotations

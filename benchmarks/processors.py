@@ -1,6 +1,7 @@
 """What is equal on all processors, and how far the rest differs: every kind of result under every setting.
 
     python benchmarks/processors.py --keep FILE    all settings, resumed, and docs/results/processors.md
+    python benchmarks/processors.py --page         the page from its tables
     python benchmarks/processors.py one            this process's results as JSON
 
 A setting makes libraries take the instructions of an older processor, or another number of threads. Each is a
@@ -13,6 +14,7 @@ import argparse
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -21,7 +23,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
+import pictures
+from pages import DOCS, Top, kept, kept_table, markdown, points
+from pages import page as write_page
 
 from nsl_bench.core import registry
 from nsl_bench.core.shift import STANDARD, named_shifts, resolve
@@ -32,8 +36,6 @@ from nsl_bench.perception.predict import image_digests
 from nsl_bench.perception.trained_networks import figures
 from nsl_bench.run.bench import Bench
 from nsl_bench.run.plan import plan
-
-PAGE = Path(__file__).parents[1] / "docs" / "results" / "processors.md"
 
 _NO_ONEDNN = "PROCESSORS_NO_ONEDNN"
 
@@ -158,62 +160,68 @@ def under(setting: Mapping[str, str]) -> dict[str, dict[str, Any]]:
     return found
 
 
-def table(found: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> pd.DataFrame:
+def rows(found: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Iterator[dict[str, str]]:
     """A row for each result: under how many settings it is equal, and the range of its numbers."""
-    rows = []
     for name, first in found["as it is"].items():
         values = [results[name] for results in found.values()]
-        other = [setting for setting in found if found[setting][name]["same"] != first["same"]]
-        spread = {}
-        for number in first:
-            if number != "same":
-                numbers = [value[number] for value in values]
-                spread[number] = f"{min(numbers):.3f} to {max(numbers):.3f}"
-        equal = f"{len(values) - len(other)} of {len(values)}"
-        told = "; ".join(f"{key.replace('_', ' ')} {value}" for key, value in spread.items())
-        rows.append({"result": f"`{name}`" if spread else name, "equal under": equal, "numbers": told})
-    return pd.DataFrame(rows)
+        equal = sum(value["same"] == first["same"] for value in values)
+        ranges = [
+            f"{number.replace('_', ' ')} {min(v[number] for v in values):.3f} to "
+            f"{max(v[number] for v in values):.3f}"
+            for number in first
+            if number != "same"
+        ]
+        yield {"result": name, "equal": str(equal), "of": str(len(values)), "numbers": "; ".join(ranges)}
 
 
-def page(found: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> str:
-    """The page of results."""
-    made = table(found)
-    exact = made[made["numbers"] == ""]
-    everywhere = bool((exact["equal under"] == f"{len(found)} of {len(found)}").all())
-    rest = made[made["numbers"] != ""]
-    widest = max(
-        max(results[name][metric] for results in found.values())
-        - min(results[name][metric] for results in found.values())
-        for name, first in found["as it is"].items()
-        for metric in first
-        if metric in METRICS
+def page(docs: Path) -> Path:
+    """Write the page and its picture from its tables."""
+    found = kept_table(docs, "processors", "results")
+    exact = found[found["numbers"] == ""]
+    everywhere = bool((exact["equal"] == exact["of"]).all())
+    spans = []
+    for name, numbers in zip(found["result"], found["numbers"], strict=True):
+        for metric, least, most in re.findall(r"([a-z ]+) ([\d.]+) to ([\d.]+)", numbers):
+            if metric.strip().replace(" ", "_") in METRICS:
+                spans.append((float(most) - float(least), name, metric.strip(), f"{least} to {most}"))
+    differ = [
+        {"learner": name, "metric": metric, "least and greatest": ends, "width": points(width).strip("+")}
+        for width, name, metric, ends in sorted(spans, reverse=True)
+        if width
+    ]
+    trained_here = found[found["numbers"] != ""]
+    counts = trained_here["equal"].astype(int)
+    drawn = found.assign(
+        panel="", row=found["result"], series="", mean=found["equal"].astype(float), error=0.0
     )
-    told = "are equal everywhere" if everywhere else "are not equal everywhere"
-    settings = ", ".join(f"*{name}*" for name in found)
-    missing = ", ".join(f"*{name}*" for name in SETTINGS if name not in found)
-    left = f"\nNot measured yet: {missing}.\n" if missing else ""
-    return f"""# Results on other processors
-
-You get the same data on every processor; do you get the same results?
-
-**Data and shipped confidences {told}; scores differ by at most {widest:.3f}.**
-
-Made by `python benchmarks/processors.py`.
-
-It runs everything under several settings on one machine. What is trained with torch in float32 differs.
-Settings make libraries use an older processor's instructions, or another number of threads by default.
-Measured: {settings}.
-{left}
-## Data and confidences
-
-{exact.drop(columns="numbers").to_markdown(index=False)}
-
-## Trained networks and learners
-
-Equal are weights (networks), or rules and metrics (learners). Numbers are the least and the greatest.
-
-{rest.to_markdown(index=False)}
-"""
+    names = ", ".join(f"*{name}*" for name in kept_table(docs, "processors", "settings")["setting"])
+    told = "equal everywhere" if everywhere else "not equal everywhere"
+    return write_page(
+        docs,
+        "processors",
+        Top(
+            "Results on other processors",
+            "You get the same data on every processor; do you get the same results?",
+            f"Data and shipped confidences are {told}; scores differ by at most "
+            f"{points(max(spans)[0]).strip('+')}.",
+            "python benchmarks/processors.py --page",
+            "For each result, the number of settings under which it is equal",
+        ),
+        pictures.dots(
+            drawn, docs / "processors" / "equal.png", "settings under which it is equal", columns=1
+        ),
+        f"Weights, rules and scores of what is trained are equal under {counts.min()} to {counts.max()} of "
+        f"{trained_here['of'].iloc[0]} settings. These scores differ:\n\n{markdown(differ)}",
+        "Everything runs under several settings on one machine, each in its own process. A setting makes "
+        "libraries use an older processor's instructions, or another number of threads. What is trained with "
+        f"torch in float32 differs. Measured: {names}.",
+        {
+            "results": "under how many settings each result is equal, and the range of its numbers",
+            "settings": "what was measured",
+        },
+        first="Where results differ",
+        again="python benchmarks/processors.py --keep FILE",
+    )
 
 
 def main() -> None:
@@ -221,20 +229,25 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("what", nargs="?", choices=["all", "one"], default="all")
     parser.add_argument("--keep", type=Path, help="JSON file of finished settings, from which it goes on")
+    parser.add_argument("--settings", nargs="+", choices=SETTINGS, default=list(SETTINGS))
+    parser.add_argument("--docs", type=Path, default=DOCS)
+    parser.add_argument("--page", action="store_true", help="write the page from its tables")
     options = parser.parse_args()
     if options.what == "one":
         print(json.dumps(here()))
         return
-    kept: Path | None = options.keep
-    found = json.loads(kept.read_text()) if kept is not None and kept.is_file() else {}
-    for name, setting in SETTINGS.items():
+    kept_file: Path | None = options.keep
+    found = json.loads(kept_file.read_text()) if kept_file is not None and kept_file.is_file() else {}
+    for name in [] if options.page else options.settings:
         if name not in found:
-            found[name] = under(setting)
+            found[name] = under(SETTINGS[name])
             print(name, file=sys.stderr)
-            if kept is not None:
-                kept.write_text(json.dumps(found))
+            if kept_file is not None:
+                kept_file.write_text(json.dumps(found))
         known = {name: found[name] for name in SETTINGS if name in found}
-        PAGE.write_text(page(known), encoding="utf-8")
+        kept(options.docs, "processors", "results", list(rows(known)))
+        kept(options.docs, "processors", "settings", [{"setting": name} for name in known])
+    page(options.docs)
 
 
 if __name__ == "__main__":

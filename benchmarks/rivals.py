@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-import rival_pictures as pictures
+import pictures
 from nsl_bench.leaderboard.board import SUBMISSIONS, Board, read_board
 from nsl_bench.leaderboard.contests import BOARD, Contest
 from nsl_bench.leaderboard.entries import Entry
@@ -482,6 +482,7 @@ def page(board: Board, docs: Path) -> Path:
         "Which learners are better than FFNSL under shift?",
         answer(found),
         "python benchmarks/rivals.py",
+        "FFNSL's lead over each learner in each task, in points",
         "rivals/matrix.png",
     )
     return write(

@@ -5,8 +5,8 @@
 
 Sudoku 4x4 -> 9x9 and Follow Suit of 4 players -> 3, 5, 6, FFNSL and every baseline: on true concepts, on what
 the network sees of standard images, and with half of the test images shifted. Runs are kept in
-results/structure; a second call does only what is missing. Then docs/results/structure.md and its pictures
-are written; ``--page`` writes them from what is there.
+results/structure; a second call does only what is missing. Then docs/results/structure.md, its table and its
+picture are written; ``--page`` writes page and picture from the table.
 """
 
 from __future__ import annotations
@@ -19,10 +19,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pandas as pd
-from pages import Top, write
+import pictures
+from pages import INTERVALS, Top, kept, kept_table, lead, listed, losses, mean_of, number, page
 
+from nsl_bench.core import registry
 from nsl_bench.core.metrics import METRICS as REGISTERED
-from nsl_bench.report.structure import draw_structure, over_members, render_structure
+from nsl_bench.report.structure import over_members
+from nsl_bench.report.tables import NOT_APPLICABLE
 from nsl_bench.run.bench import Bench
 from nsl_bench.run.grid import Grid
 from nsl_bench.run.plan import jobs_of
@@ -92,63 +95,86 @@ def run(store: Store, chosen: Sequence[Grid], jobs: int) -> int:
     return tally.failed + tally.failed_before
 
 
-def where_behind(runs: pd.DataFrame) -> list[str]:
-    """A sentence for each test task, share and metric on which another learner is ahead of FFNSL."""
-    table = over_members(runs, COMPARED)
-    found = []
-    by = ["tested", "track", "shift", "percent", "metric"]
-    table = table.assign(track=table["track"] == "symbolic")
-    for (tested, symbolic, shift, percent, metric), part in table.groupby(by, sort=False, observed=True):
-        means = part.groupby("learner")["mean"].mean().dropna()
-        if "ffnsl" not in means:
+def measured(name: str, runs: pd.DataFrame) -> list[dict[str, object]]:
+    """A row for each test task, state of the images, metric and learner."""
+    found = over_members(runs, METRICS)
+    rows = {}
+    for row in found.to_dict("records"):
+        images = f"{row['shift']} {row['percent']:g} %" if row["percent"] else "standard"
+        about = {
+            "family": name,
+            "images": "true concepts" if row["track"] == "symbolic" else images,
+            "metric": REGISTERED[row["metric"]].title,
+            "tested": row["tested"],
+            "learner": row["learner"],
+        }
+        cell = NOT_APPLICABLE if pd.isna(row["mean"]) else number(row["mean"], row["std_err"])
+        rows[tuple(about.values())] = {**about, "repeats": row["n"], "mean": cell}
+    return list(rows.values())
+
+
+def ahead(means: pd.DataFrame) -> list[dict[str, object]]:
+    """FFNSL's lead over each other learner, in each test task, state of the images and metric."""
+    rows = []
+    for place, group in means.groupby(["tested", "images", "metric"], sort=False):
+        cells = dict(zip(group["learner"], group["mean"], strict=True))
+        most = {REGISTERED[name].title: 2.0 if name == "brier_score" else 1.0 for name in COMPARED}
+        if "ffnsl" not in cells or place[2] not in most:
             continue
-        better = 1 if REGISTERED[metric].higher_is_better else -1
-        ahead = means[better * (means - means["ffnsl"]) >= 0.0005]
-        what = "true concepts" if symbolic else f"{shift} {percent:g} %" if percent else "standard images"
-        found += [
-            f"{tested}, {what}, {REGISTERED[metric].title}: {learner} {mean:.3f}, FFNSL {means['ffnsl']:.3f}."
-            for learner, mean in ahead.items()
-        ]
-    return found
+        tested = registry.create("benchmark", place[0]).test_size
+        for learner, cell in cells.items():
+            if learner != "ffnsl" and cell != NOT_APPLICABLE:
+                told = lead(cells["ffnsl"], cell, int(group["repeats"].iloc[0]), tested, most=most[place[2]])
+                about = dict(zip(("tested", "images", "metric"), place, strict=True))
+                rows.append({**about, "learner": learner, "lead": told})
+    return rows
 
 
-def page(frames: dict[str, pd.DataFrame], docs: Path) -> Path:
-    """Write the results page and its pictures."""
-    behind = [sentence for runs in frames.values() for sentence in where_behind(runs)]
-    lines = ["## Where FFNSL is behind", ""]
-    lines += [f"* {sentence}" for sentence in behind] or ["Nowhere in these runs."]
-    lines += [
-        "",
-        "Learners are trained on one member of a family of tasks and tested on all; see",
-        "[the guide](../structure.md). *Not applicable*: the learner's inputs or labels have a fixed size.",
-    ]
-    picture = ""
-    for name, runs in frames.items():
-        tracks = {"true concepts": runs["track"] == "symbolic", "images": runs["track"] != "symbolic"}
-        lines += ["", f"## {name}"]
-        for words, chosen in tracks.items():
-            mine = runs[chosen]
-            if mine.empty:
-                continue
-            metrics = [metric for metric in METRICS if metric in mine and mine[metric].notna().any()]
-            text = render_structure(mine, metrics).replace("\n## ", "\n#### ").removeprefix("## ")
-            lines += ["", f"### On {words}", "", f"#### {text}".rstrip("\n")]
-            folder = docs / "structure"
-            for path in draw_structure(mine, folder / words.replace(" ", "_"), metrics):
-                picture = path.relative_to(docs).as_posix()
-                lines += ["", f"![{name}, {words}: results by test task]({picture})"]
-    return write(docs, "structure", top(behind, picture), "\n".join(lines))
+def picture(means: pd.DataFrame, path: Path) -> Path:
+    """Accuracy and Brier score by test task, on standard and on shifted test images."""
+    shown = [REGISTERED[name].title for name in ("framework_accuracy", "brier_score")]
+    found = means[means["metric"].isin(shown) & (means["images"] != "true concepts")]
+    if found.empty:
+        found = means[means["metric"] == REGISTERED["hypothesis_accuracy"].title]
+    found = found[found["mean"] != NOT_APPLICABLE].sort_values(
+        "learner", key=lambda names: names != "ffnsl", kind="stable"
+    )
+    state = found["images"].where(found["images"].isin(["standard", "true concepts"]), "shifted test")
+    found = found.assign(
+        panel=found["metric"] + ", " + state.str.replace("standard", "standard test") + " images",
+        row=found["tested"].str.replace(":", ", "),
+        series=found["learner"],
+    )
+    found[["mean", "error"]] = [mean_of(text) for text in found["mean"]]
+    return pictures.dots(found, path, "mean", columns=2)
 
 
-def top(behind: Sequence[str], picture: str) -> Top:
-    """How often another learner is ahead of FFNSL, and in how many of these in Brier score."""
-    brier = sum(REGISTERED["brier_score"].title in sentence for sentence in behind)
-    return Top(
-        "Structural shift",
-        "Which learners hold on sizes that they were not trained on?",
-        f"Another learner is ahead of FFNSL in {len(behind)} comparisons, {brier} of them Brier scores.",
-        "python benchmarks/structure.py --repeats 3",
-        picture,
+def page_of(docs: Path) -> Path:
+    """Write the page and its picture from its table."""
+    means = kept_table(docs, "structure", "means")
+    leads = ahead(means)
+    behind = [row for row in leads if row["lead"][0] < 0]
+    brier = sum(row["metric"] == REGISTERED["brier_score"].title for row in behind)
+    cannot = means[means["mean"] == NOT_APPLICABLE].groupby("family", sort=False)["learner"].unique()
+    told = "; ".join(f"{family}: {listed(sorted(learners))}" for family, learners in cannot.items())
+    repeats = means["repeats"].astype(float).max()
+    return page(
+        docs,
+        "structure",
+        Top(
+            "Structural shift",
+            "Which learners hold on sizes that they were not trained on?",
+            f"Another learner is ahead of FFNSL in {len(behind)} comparisons, {brier} of them Brier scores.",
+            "python benchmarks/structure.py --page",
+            "Mean accuracy and Brier score of each learner by test task",
+        ),
+        picture(means, docs / "structure" / "means.png"),
+        losses(leads) if behind else "Nowhere in these runs.",
+        "Learners are trained on one member of a family of tasks and tested on all; see "
+        "[the guide](../structure.md). Not applicable to other sizes, as inputs or labels have a fixed size: "
+        f"{told or 'none'}. {INTERVALS} Train splits: {repeats:g}.",
+        {"means": "means with standard errors over train splits, by test task, images, metric and learner"},
+        again=f"python benchmarks/structure.py --repeats {repeats:g}",
     )
 
 
@@ -167,18 +193,16 @@ def main() -> None:
     others = [name for name in options.families if name not in FAMILIES]
     if others:
         parser.error(f"unknown family {others[0]}; known: {', '.join(FAMILIES)}")
-    failed, frames = 0, {}
-    for name in options.families or FAMILIES:
+    failed, rows = 0, []
+    for name in [] if options.page else options.families or FAMILIES:
         store = Store(options.results / name)
         chosen = grids(FAMILIES[name], options.repeats, options.share, options.learner)
-        if not options.page:
-            failed += run(store, chosen, options.jobs)
-        keys = {job.key() for job in jobs_of(chosen)}
+        failed += run(store, chosen, options.jobs)
         runs = store.frame()
-        frames[name] = runs[runs["key"].isin(keys)] if len(runs) else runs
-    if any(runs.empty for runs in frames.values()):
-        sys.exit(f"structure.py: {options.results} has no runs; leave out --page.")
-    page(frames, options.docs)
+        rows += measured(name, runs[runs["key"].isin({job.key() for job in jobs_of(chosen)})])
+    if rows:
+        kept(options.docs, "structure", "means", rows)
+    page_of(options.docs)
     sys.exit(1 if failed else 0)
 
 

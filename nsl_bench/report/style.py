@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 HATCHES = ("", "//", "..", "xx", "\\\\", "oo", "++", "--")
 _DPI = 120
-_FEW = 64
+_FEW = 48
 """Colours of a PNG file."""
 
 _HANDLE = 11
@@ -126,7 +126,7 @@ def save(figure: Figure, path: Path) -> None:
         figure.savefig(path, dpi=_DPI)
     if path.suffix == ".png":
         with Image.open(path) as drawn:
-            reduced = drawn.convert("RGB").quantize(_FEW, dither=Image.Dither.NONE)
+            reduced = drawn.convert("RGB").quantize(_FEW, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
         reduced.save(path, optimize=True)
 
 

@@ -72,7 +72,7 @@ def test_losses_come_first_with_points_and_interval_and_ffnsl_is_no_rival(
 
 
 def test_the_matrix_is_drawn(script: Callable[[str], ModuleType], found: list[Any], tmp_path: Path) -> None:
-    picture = script("rival_pictures").matrix(
+    picture = script("pictures").matrix(
         pd.DataFrame([vars(one) for one in found]), {IMAGES: "accuracy on images"}, tmp_path / "matrix.png"
     )
     assert picture.stat().st_size > 1000

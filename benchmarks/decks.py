@@ -1,0 +1,150 @@
+"""Follow Suit on real decks: the network on each deck, and learners with it, a page of docs/results.
+
+    python benchmarks/decks.py --shared ../shared
+
+Results are kept in results/decks; a second call does only what is missing. `--shared` has the real images,
+which `--page` does not need: it writes the page from its tables.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pictures
+from pages import INTERVALS, Top, kept, kept_table, lead, listed, losses, mean_of, number, page
+
+from nsl_bench.core import registry
+from nsl_bench.core.metrics import METRICS
+from nsl_bench.core.shift import resolve
+from nsl_bench.data.splits import make_source
+from nsl_bench.perception.trained_networks import accuracy, trained
+from nsl_bench.report.tables import summarise
+from nsl_bench.run.bench import Bench
+from nsl_bench.run.plan import plan
+from nsl_bench.run.store import Store
+from nsl_bench.run.sweep import sweep
+
+
+def measured(runs: pd.DataFrame) -> list[dict[str, object]]:
+    """Means and standard errors, a row a learner and share of shifted examples."""
+    metrics = ["hypothesis_accuracy", "framework_accuracy", "brier_score", "atoms", "learning_time"]
+    means = summarise(runs, [*metrics, "equivalent"])
+    rows = []
+    for (shift, percent, learner), group in means.groupby(["shift", "percent", "learner"], sort=True):
+        values = group.set_index(group["metric"].astype(str))
+        row: dict[str, object] = {
+            "shift": shift,
+            "shifted (%)": f"{percent:g}",
+            "learner": learner,
+            "repeats": int(group["n"].max()),
+        }
+        for metric in (metric for metric in metrics if metric in values.index):
+            mean, error = values["mean"][metric], values["std_err"][metric]
+            row[METRICS[metric].title] = number(mean, error, METRICS[metric].digits)
+        if "equivalent" in values.index:
+            row["equivalent to the true rule"] = f"{values['mean']['equivalent']:.0%}"
+        rows.append(row)
+    return rows
+
+
+def network_rows(benchmark: str, source: str) -> list[dict[str, object]]:
+    """The accuracy of the Softmax CNN on held-out images (pool B), standard and under each shift."""
+    task = registry.create("benchmark", benchmark)
+    images = make_source(task, source)
+    network = trained("softmax", task, images)
+    names = [*task.named_shifts, *images.named_shifts]
+    shifts = {"standard": None, **{name: resolve(name, task, images) for name in names}}
+    return [
+        {"images": name, "accuracy": number(accuracy(network, images, shift, "b"))}
+        for name, shift in shifts.items()
+    ]
+
+
+def measure_decks(shared: Path, results: Path, docs: Path, repeats: int) -> None:
+    """Write the tables of real decks."""
+    folder = shared / "data" / "decks"
+    if not folder.is_dir():
+        sys.exit(f"decks.py: --shared: {folder} does not exist; give the folder of real data.")
+    source = f"decks:{folder},standard=vector_byron"
+    kept(docs, "decks", "networks", network_rows("follow_suit", source))
+    jobs = plan(
+        "follow_suit",
+        ["ffnsl", "random_forest", "fcn"],
+        sources=source,
+        shifts=["kde_oxygen", "ais_neoclassical_4_color"],
+        percents=[0, 20, 40, 60, 80, 90, 100],
+        repeats=range(1, repeats + 1),
+    )
+    store, bench = Store(results), Bench(workers=os.cpu_count() or 1)
+    sweep(jobs, store, bench, lambda record: print(record.job, record.message, file=sys.stderr))
+    runs = store.frame()
+    kept(docs, "decks", "means", measured(runs[runs["key"].isin({job.key() for job in jobs})]))
+
+
+def write_decks(docs: Path) -> Path:
+    """Write the page of real decks."""
+    means, networks = (kept_table(docs, "decks", name) for name in ("means", "networks"))
+    task = registry.create("benchmark", "follow_suit")
+    titles = [METRICS[name].title for name in ("framework_accuracy", "brier_score")]
+    rows, drawn = [], []
+    for (shift, share), group in means.groupby(["shift", "shifted (%)"], sort=False):
+        learners = {row["learner"]: row for row in group.sort_values("learner").to_dict("records")}
+        own = learners["ffnsl"]
+        for title in titles:
+            most = 1.0 if title == titles[0] else 2.0
+            for learner, row in sorted(learners.items(), key=lambda item: item[0] != "ffnsl"):
+                mean, error = mean_of(row[title])
+                about = {"panel": f"{title}, {shift}", "line": learner, "share": float(share)}
+                drawn.append({**about, "mean": mean, "error": error})
+                if learner != "ffnsl":
+                    ahead = lead(own[title], row[title], int(own["repeats"]), task.test_size, most=most)
+                    about = {"shift": shift, "share (%)": share, "metric": title, "baseline": learner}
+                    rows.append({**about, "lead": ahead})
+    places = {(row["shift"], row["share (%)"]) for row in rows if row["metric"] == titles[0]}
+    lost = {
+        (row["shift"], row["share (%)"]) for row in rows if row["metric"] == titles[0] and row["lead"][0] < 0
+    }
+    seen = networks["accuracy"].astype(float)
+    return page(
+        docs,
+        "decks",
+        Top(
+            "Follow Suit on real decks",
+            "Where do baselines beat FFNSL on real decks?",
+            f"A baseline beats FFNSL in accuracy on images at {len(lost)} of {len(places)} shares.",
+            "python benchmarks/decks.py --page",
+            f"Lines of {listed(titles)} over the share of shifted examples on two real decks",
+        ),
+        pictures.lines(pd.DataFrame(drawn), docs / "decks" / "curves.png", columns=2),
+        losses(rows),
+        f"`vector_byron` is the standard deck. The Softmax CNN is trained on its augmented images only: on "
+        f"held-out images (pool B) its accuracy is {seen[0]:.3f} on that deck and {seen[1:].min():.3f} to "
+        f"{seen[1:].max():.3f} on others. Learners have {task.size('small')} tricks in each train split. "
+        f"{INTERVALS}",
+        {
+            "means": "means with standard errors over train splits, by deck, share and learner",
+            "networks": "accuracy of the Softmax CNN on every deck",
+        },
+    )
+
+
+def main() -> None:
+    """Do the runs that are missing, write tables and page."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--shared", type=Path, default=Path("../shared"))
+    parser.add_argument("--results", type=Path, default=Path("results/decks"))
+    parser.add_argument("--docs", type=Path, default=Path("docs/results"))
+    parser.add_argument("--repeats", type=int, default=5, help="train splits")
+    parser.add_argument("--page", action="store_true", help="write the page from its tables")
+    options = parser.parse_args()
+    if not options.page:
+        measure_decks(options.shared, options.results, options.docs, options.repeats)
+    write_decks(options.docs)
+
+
+if __name__ == "__main__":
+    main()
