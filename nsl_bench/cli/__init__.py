@@ -10,7 +10,6 @@ import atexit
 import contextlib
 import errno
 import os
-import shlex
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -104,6 +103,8 @@ class _Commands(click.Group):
 
 def command_line() -> str:
     """The command line as it was given, to be copied into a terminal."""
+    import shlex
+
     return shlex.join(["nsl-bench", *click.get_current_context().meta[_WORDS]])
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -93,7 +92,7 @@ def learn(
         **options,
     )
     if as_json:
-        click.echo(json.dumps(_as_json(learned)))
+        _print_json(_as_json(learned))
     else:
         _print(learned)
         if options["verify"]:
@@ -102,6 +101,12 @@ def learn(
             click.echo("\n".join(["", learned.explanation, *learned.answer["why"]]))
     nothing = learned.answer["score"] is None and not learned.answer["hypothesis"]
     return 2 if nothing or learned.ended else 0
+
+
+def _print_json(value: Mapping[str, Any]) -> None:
+    import json
+
+    click.echo(json.dumps(value))
 
 
 def _print_space(
@@ -131,7 +136,7 @@ def _print_space(
     )  # fmt: skip
     if as_json:
         listed = [{"cost": cost, "rule": rule} for cost, rule in rules]
-        click.echo(json.dumps({"rules": listed, "complete": horizon is None, "missing_cost": horizon}))
+        _print_json({"rules": listed, "complete": horizon is None, "missing_cost": horizon})
     elif horizon is None:
         click.echo(f"% {len(rules)} rules")
     else:
@@ -336,7 +341,7 @@ def predict(
         click.echo(f"Note: {result.note}", err=True)
     if as_json:
         for row in result.rows():
-            click.echo(json.dumps(row))
+            _print_json(row)
     else:
         click.echo(str(result))
 

@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, get_args, get_type_hints
 
 from nsl_bench.core.errors import UserError, did_you_mean
-from nsl_bench.core.files import check_kind
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter, ValidationError
@@ -36,7 +35,7 @@ def quoted(value: object) -> str:
         return f"a {type(value).__name__} that is too long to be shown"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Is:
     """What a value is, in words, with bounds and a test that its type cannot say.
 
@@ -58,7 +57,7 @@ class Is:
     test: Callable[[Any], bool] | None = None
     before: Callable[[Any], Any] | None = None
     make: Callable[[Any], Any] | None = None
-    schema: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    schema: Mapping[str, Any] = field(default_factory=dict)
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
         from pydantic import ValidationError
@@ -343,6 +342,8 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
         what: what it is, as a sentence begins, e.g. ``"The plan"``.
     """
     import tomllib
+
+    from nsl_bench.core.files import check_kind
 
     check_kind(path, what)
     try:
