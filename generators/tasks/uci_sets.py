@@ -34,15 +34,9 @@ _MISSING = ("?", "")
 
 _CLASS_NAMES = ("class", "target", "label")
 
-_ROW_NAMES = frozenset(
-    (
-        *("", "id", "ids", "index", "idx", "key", "uid", "uuid", "no", "nr", "num", "number", "rn", "sno"),
-        *("row", "rows", "rowid", "rowindex", "rownumber", "rowno", "rownum", "rowname", "rownames"),
-        *("serial", "serialno", "serialnumber", "record", "recordid", "recordnumber", "obs", "observation"),
-        *("instance", "instanceid", "instancenumber", "caseid", "casenumber", "sampleid", "samplenumber"),
-        *("samplecodenumber", "codenumber", "patientid"),
-    )
-)
+_FILE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+
+_ROW_NAMES = frozenset(["", *_FILE["row_names"].split()])
 """Names of columns that identify rows, in small letters and digits alone."""
 
 _LEAST_ROWS = 10
@@ -65,10 +59,9 @@ class UciSet:
     embedded: str = ""
 
 
-_FILE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 SETS = {
     name: UciSet(**{**about, "files": tuple(about["files"]), "classes": tuple(about["classes"])})
-    for name, about in _FILE.items()
+    for name, about in _FILE["sets"].items()
 }
 """The paper's 15 tables, and scikit-learn's other table on breast cancer."""
 
