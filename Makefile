@@ -75,8 +75,7 @@ results: $(SETUP)
 	$(BIN)/python benchmarks/neuid3.py eleusis --source emnist:$(SHARED)/data/mnist,letters=drawn
 	NSL_BENCH_UCI=$(SHARED)/data/uci $(BIN)/python benchmarks/neuid3.py uci --repeats 10
 	$(BIN)/nsl-bench reproduce ffnsl2023 --data $(SHARED)/data --out results/ffnsl2023
-	$(BIN)/python benchmarks/reproduced.py --figures results/ffnsl2023/report.csv
-	$(BIN)/python benchmarks/pages.py
+	$(BIN)/python benchmarks/pages.py --reproduced results/ffnsl2023/report.csv
 
 ## The board's reference submissions (an hour), and the site made of them.
 reference: $(SETUP)

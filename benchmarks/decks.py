@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pandas as pd
 import pictures
+from kept import say
 from pages import INTERVALS, Top, kept, kept_table, lead, listed, losses, mean_of, number, page
 
 from nsl_bench.core import registry
@@ -80,7 +81,7 @@ def measure_decks(shared: Path, results: Path, docs: Path, repeats: int) -> None
         repeats=range(1, repeats + 1),
     )
     store, bench = Store(results), Bench(workers=os.cpu_count() or 1)
-    sweep(jobs, store, bench, lambda record: print(record.job, record.message, file=sys.stderr))
+    sweep(jobs, store, bench, say)
     runs = store.frame()
     kept(docs, "decks", "means", measured(runs[runs["key"].isin({job.key() for job in jobs})]))
 
@@ -90,24 +91,23 @@ def write_decks(docs: Path) -> Path:
     means, networks = (kept_table(docs, "decks", name) for name in ("means", "networks"))
     task = registry.create("benchmark", "follow_suit")
     titles = [METRICS[name].title for name in ("framework_accuracy", "brier_score")]
-    rows, drawn = [], []
-    for (shift, share), group in means.groupby(["shift", "shifted (%)"], sort=False):
-        learners = {row["learner"]: row for row in group.sort_values("learner").to_dict("records")}
-        own = learners["ffnsl"]
-        for title in titles:
-            most = 1.0 if title == titles[0] else 2.0
-            for learner, row in sorted(learners.items(), key=lambda item: item[0] != "ffnsl"):
-                mean, error = mean_of(row[title])
-                about = {"panel": f"{title}, {shift}", "line": learner, "share": float(share)}
-                drawn.append({**about, "mean": mean, "error": error})
-                if learner != "ffnsl":
-                    ahead = lead(own[title], row[title], int(own["repeats"]), task.test_size, most=most)
-                    about = {"shift": shift, "share (%)": share, "metric": title, "baseline": learner}
-                    rows.append({**about, "lead": ahead})
-    places = {(row["shift"], row["share (%)"]) for row in rows if row["metric"] == titles[0]}
-    lost = {
-        (row["shift"], row["share (%)"]) for row in rows if row["metric"] == titles[0] and row["lead"][0] < 0
-    }
+    found = means.melt(["shift", "shifted (%)", "learner", "repeats"], titles, "metric")
+    found = found.sort_values("learner", key=lambda names: names != "ffnsl", kind="stable")
+    found[["mean", "error"]] = [mean_of(text) for text in found["value"]]
+    found["panel"], found["line"] = found["metric"] + ", " + found["shift"], found["learner"]
+    found["share"] = found["shifted (%)"].astype(float)
+    cells = {(row.shift, row.share, row.metric, row.line): row.value for row in found.itertuples()}
+    rows = []
+    for (shift, share, metric, learner), cell in cells.items():
+        if learner != "ffnsl":
+            own, most = cells[shift, share, metric, "ffnsl"], 1.0 if metric == titles[0] else 2.0
+            told = lead(own, cell, int(means["repeats"][0]), task.test_size, most=most)
+            about = {"shift": shift, "share (%)": f"{share:g}", "metric": metric, "baseline": learner}
+            rows.append({**about, "lead": told})
+    accuracies = [row for row in rows if row["metric"] == titles[0]]
+    places, lost = (
+        {(row["shift"], row["share (%)"]) for row in accuracies if row["lead"][0] < least} for least in (2, 0)
+    )
     seen = networks["accuracy"].astype(float)
     return page(
         docs,
@@ -119,7 +119,7 @@ def write_decks(docs: Path) -> Path:
             "python benchmarks/decks.py --page",
             f"Lines of {listed(titles)} over the share of shifted examples on two real decks",
         ),
-        pictures.lines(pd.DataFrame(drawn), docs / "decks" / "curves.png", columns=2),
+        pictures.lines(found, docs / "decks" / "curves.png", columns=2),
         losses(rows),
         f"`vector_byron` is the standard deck. The Softmax CNN is trained on its augmented images only: on "
         f"held-out images (pool B) its accuracy is {seen[0]:.3f} on that deck and {seen[1:].min():.3f} to "

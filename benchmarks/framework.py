@@ -22,13 +22,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import framework_pages as pages
+from kept import say
 
 from nsl_bench.core import registry
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.run.bench import Bench
 from nsl_bench.run.job import Job
 from nsl_bench.run.plan import plan
-from nsl_bench.run.record import Record
 from nsl_bench.run.store import Store
 from nsl_bench.run.sweep import Executor, sweep
 
@@ -94,11 +94,6 @@ def rounds(tasks: Sequence[Task], repeats: int, shared: Path) -> Iterator[tuple[
     for repeat in range(1, repeats + 1):
         for task in tasks:
             yield task.benchmark, repeat, task.jobs(repeat, shared)
-
-
-def say(record: Record) -> None:
-    """A failed run, to standard error."""
-    print(record.job, record.message, file=sys.stderr)
 
 
 def main() -> int:

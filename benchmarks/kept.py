@@ -6,15 +6,22 @@ and does what is missing.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Collection
 from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
 
+from nsl_bench.run.record import Record
 from nsl_bench.run.store import Store
 
-__all__ = ["keep", "take"]
+__all__ = ["keep", "say", "take"]
+
+
+def say(record: Record) -> None:
+    """A failed run, to standard error."""
+    print(record.job, record.message, file=sys.stderr)
 
 
 def take(kept: Path, store: Store) -> None:

@@ -17,13 +17,13 @@ results/networks: a second call does only what is missing. `--page` writes the p
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from kept import say
 from pages import INTERVALS, Top, kept, kept_table, lead, losses, number, page
 
 from nsl_bench.core import registry
@@ -111,7 +111,7 @@ def learning(
             repeats=range(1, repeats + 1),
             networks=network,
         )
-        sweep(jobs, store, Bench(), lambda record: print(record.job, record.message, file=sys.stderr))
+        sweep(jobs, store, Bench(), say)
         runs = store.frame()
         pieces.append(runs[runs["key"].isin({job.key() for job in jobs})])
     runs = pd.concat(pieces)

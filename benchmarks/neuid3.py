@@ -32,7 +32,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pictures
-from kept import keep, take
+from kept import keep, say, take
 from nsl_bench.generators.tasks.eleusis import CONCEPTS
 from nsl_bench.generators.tasks.uci_sets import SETS
 from pages import INTERVALS, Top, before, kept, kept_table, lead, listed, losses, mean_of, page, points
@@ -131,7 +131,7 @@ class Study:
         """
         store, kept = Store(self.results / name), self.docs / "runs" / f"neuid3_{name}"
         take(kept, store)
-        sweep(jobs, store, Bench(), lambda record: print(record.job, record.message, file=sys.stderr))
+        sweep(jobs, store, Bench(), say)
         keys = {job.key() for job in shown}
         keep(store, keys, kept)
         runs = store.frame()
@@ -501,7 +501,9 @@ def write(study: Study, name: str) -> Path:
             about["x"],
             columns=about.get("columns", 2),
         ),
-        losses(ahead, "The tree") if ahead else "Nothing is lost: both ways find the same question.",
+        losses(ahead, "The tree")
+        if ahead
+        else f"Questions that are found: {listed([*dict.fromkeys(row['question'] for row in rows)])}.",
         about["method"].strip().format(**words) + (f"{before(study.docs, own)} {INTERVALS}" if ahead else ""),
         {"results": "all numbers, with the paper's where it has them"},
         first="Where trees lose",

@@ -19,12 +19,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import nsl_page as page
+from kept import say
 
 from nsl_bench.run.bench import Bench
 from nsl_bench.run.grid import Grid
 from nsl_bench.run.job import Job
 from nsl_bench.run.plan import jobs_of
-from nsl_bench.run.record import Record
 from nsl_bench.run.store import Store
 from nsl_bench.run.sweep import Executor, sweep
 
@@ -68,11 +68,6 @@ def jobs(task: Task, source: str, folds: int, shares: tuple[float, ...]) -> list
             for alike in (True, False)
         ]
     )
-
-
-def say(record: Record) -> None:
-    """A failed run, to standard error."""
-    print(record.job, record.message, file=sys.stderr)
 
 
 def main() -> int:

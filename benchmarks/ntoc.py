@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +27,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pictures
-from kept import keep, take
+from kept import keep, say, take
 from nsl_bench.generators.tasks.addition import Addition
 from nsl_bench.generators.tasks.hanoi import Hanoi
 from pages import INTERVALS, Top, before, kept, kept_table, lead, losses, mean_of, page
@@ -204,7 +203,7 @@ class Study:
         store = Store(self.results)
         take(self.kept, store)
         jobs = self.jobs(settings, learners, self.repeats)
-        sweep(jobs, store, Bench(), lambda record: print(record.job, record.message, file=sys.stderr))
+        sweep(jobs, store, Bench(), say)
         every = [name for name, setting in SETTINGS.items() if setting.task == task]
         jobs = self.jobs(every, [*LEARNERS], max(self.repeats, MOST_REPEATS))
         keep(store, {job.key() for job in jobs}, self.kept)

@@ -1,6 +1,7 @@
 """Pages of results: question, answer, command, picture, losses, method, tables; docs/results.md lists them.
 
-    python benchmarks/pages.py    the table of docs/results.md, from the first lines of its pages
+    python benchmarks/pages.py                      the table of docs/results.md, from its pages' first lines
+    python benchmarks/pages.py --reproduced FILE    besides, the page ffnsl2023 from its figures
 
 Tables are CSV files in a folder of the page's name. A script measures them, and writes the page from them,
 with `--page` also where the runs are not kept. A mean in a cell stands before its error: ``0.981 ± 0.010``.
@@ -18,6 +19,7 @@ from typing import Any
 
 import pandas as pd
 
+from nsl_bench.report.published.pages import read_figures, write_report
 from nsl_bench.run.statistics import half_width
 
 MOST_WORDS = 15
@@ -250,32 +252,43 @@ def lead(
     return mean, max(low, -most), min(high, most)
 
 
-def losses(rows: Sequence[Mapping[str, Any]], loser: str = "FFNSL", most: int = 6) -> str:
+def losses(
+    rows: Sequence[Mapping[str, Any]], loser: str = "FFNSL", most: int = 6, at: str = "behind at (%)"
+) -> str:
     """In how many comparisons somebody is behind, and a table of the largest losses.
 
     Args:
         rows: what is compared, and ``lead``: that of `loser` with the ends of its interval.
         most: losses in the table.
+        at: column of the shares at which `loser` is behind, if there is one.
     """
-    lost = sorted((row for row in rows if row["lead"][0] < 0), key=lambda row: row["lead"][0])
-    clear = sum(row["lead"][2] < 0 for row in lost)
+    behind = [row for row in rows if row["lead"][0] < 0]
+    clear = sum(row["lead"][2] < 0 for row in behind)
     told = (
-        f"{loser} is behind in {len(lost)} of {len(rows)} comparisons, in {clear} with an interval below 0."
+        f"{loser} is behind in {len(behind)} of {len(rows)} comparisons, in {clear} with an interval below 0"
     )
+    lost = sorted((row for row in rows if row["lead"][0] < 0 or row.get(at)), key=lambda row: row["lead"][0])
+    if len(lost) > len(behind):
+        told += f", and at some shares in {len(lost) - len(behind)} others"
     if not lost:
-        return told
+        return f"{told}."
     shown = [
         {(f"{loser}'s {name}" if name == "lead" else name): value for name, value in row.items()}
         for row in ({**row, "lead": points(*row["lead"])} for row in lost[:most])
     ]
-    return f"{told} {'The largest losses' if len(lost) > most else 'They are'}:\n\n{markdown(shown)}"
+    return f"{told}. {'The worst of them' if len(lost) > most else 'They are'}:\n\n{markdown(shown)}"
 
 
 def main() -> None:
     """Write the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--docs", type=Path, default=DOCS)
-    docs = parser.parse_args().docs
+    parser.add_argument("--reproduced", type=Path, help="report.csv of the page ffnsl2023, written first")
+    options = parser.parse_args()
+    docs = options.docs
+    if options.reproduced:
+        command = "nsl-bench reproduce ffnsl2023 --data ../shared/data --out results/ffnsl2023"
+        write_report(read_figures(options.reproduced), docs / "ffnsl2023", command, docs / "ffnsl2023.md")
     index = docs.with_suffix(".md")
     text = index.read_text(encoding="utf-8")
     rows = []

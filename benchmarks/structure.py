@@ -20,6 +20,7 @@ from pathlib import Path
 
 import pandas as pd
 import pictures
+from kept import say
 from pages import INTERVALS, Top, kept, kept_table, lead, listed, losses, mean_of, number, page
 
 from nsl_bench.core import registry
@@ -88,7 +89,7 @@ def run(store: Store, chosen: Sequence[Grid], jobs: int) -> int:
         jobs_of(chosen),
         store,
         Bench(limits=None, workers=1),
-        lambda record: print(record.job, record.message, file=sys.stderr),
+        say,
         executor=Executor.processes(jobs),
         notify=lambda record, done, total: print(f"[{done}/{total}] {record.status}: {record.job}"),
     )

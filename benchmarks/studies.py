@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pictures
-from kept import keep, take
+from kept import keep, say, take
 from nsl_bench.leaderboard.comparing import Comparison
 from pages import Top, kept, markdown, page, points
 
@@ -216,7 +215,7 @@ def data(place: Place) -> None:
             sorted(jobs, key=lambda job: (job.repeat, job.size, job.percent)),
             store,
             Bench(limits=Limits(time=SECONDS)),
-            lambda record: print(record.job, record.message, file=sys.stderr),
+            say,
             executor=Executor(place.jobs),
         )
         print(f"{name}: {tally}; {time.perf_counter() - clock:.0f} s", flush=True)

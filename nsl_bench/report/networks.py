@@ -49,7 +49,7 @@ def draw_histograms(by_network: Mapping[tuple[str, str], Figures], path: Path) -
     shifts = list(dict.fromkeys(shift for _, shift in by_network))
     width = 0.8 / len(networks)
     figure, axes = subplots(
-        1, len(shifts), figsize=(1 + 3.6 * len(shifts), 3.4 + 0.16 * len(networks)), sharey=True
+        1, len(shifts), figsize=(min(9.6, 1 + 3.6 * len(shifts)), 3.4 + 0.16 * len(networks)), sharey=True
     )
     for axis, shift in zip(axes[0], shifts, strict=True):
         for i, network in enumerate(networks):
