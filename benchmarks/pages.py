@@ -203,12 +203,8 @@ def points(mean: float, low: float = math.nan, high: float = math.nan) -> str:
     return f"{100 * mean:+.1f} points{interval}"
 
 
-Errors = Sequence[tuple[float, float]]
-"""Standard errors with their degrees of freedom."""
-
-
-def spread(mean: float, errors: Errors) -> tuple[float, float, float]:
-    """A mean and the ends of its 95 % interval, with Satterthwaite's degrees of freedom."""
+def spread(mean: float, errors: Sequence[tuple[float, float]]) -> tuple[float, float, float]:
+    """A mean and the ends of its 95 % interval, from standard errors with their degrees of freedom."""
     parts = [(error**2, df) for error, df in errors if error > 0]
     total = sum(part for part, _ in parts)
     if not total:

@@ -13,7 +13,6 @@ import argparse
 import os
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -38,23 +37,7 @@ from nsl_bench.run.store import Store
 from nsl_bench.run.sweep import Executor, sweep
 from nsl_bench.sandbox.limits import Limits
 
-REPEATS = range(1, 6)
-
-
-@dataclass(frozen=True)
-class Place:
-    """Where a study reads and writes."""
-
-    shared: Path | None
-    results: Path
-    docs: Path
-    jobs: int = 1
-    tasks: tuple[str, ...] = ()
-    repeats: int = len(REPEATS)
-    shares: tuple[float, ...] = ()
-    page: bool = False
-
-
+REPEATS = 5
 LARGE = {
     "random_forest": "random forest",
     "fcn": "FCN",
@@ -75,7 +58,7 @@ SHARES = (*range(0, 100, 10), 95, 100)
 DATA_KEPT = Path("docs/results/runs/data")
 
 
-def data_jobs(place: Place, benchmark: str) -> Iterator[Job]:
+def data_jobs(options: argparse.Namespace, benchmark: str) -> Iterator[Job]:
     """FFNSL with the small train splits of a task, and its rivals with the large ones."""
     from framework import TASKS
 
@@ -86,10 +69,10 @@ def data_jobs(place: Place, benchmark: str) -> Iterator[Job]:
         yield from plan(
             benchmark,
             learners,
-            sources=task.source(place.shared or Path()),
+            sources=task.source(options.shared or Path()),
             shifts=task.shifts,
-            percents=place.shares or SHARES,
-            repeats=range(1, place.repeats + 1),
+            percents=options.shares or SHARES,
+            repeats=range(1, options.repeats + 1),
             sizes=[size],
         )
 
@@ -200,15 +183,15 @@ over a task's learners by Holm's method. Published curves (dashed) are the paper
 its baselines with large train splits; its images and train splits are others."""
 
 
-def data(place: Place) -> None:
+def data(options: argparse.Namespace) -> None:
     """Rivals with 100 times the data."""
     from framework import TASKS
 
-    names = [task.benchmark for task in TASKS if not place.tasks or task.benchmark in place.tasks]
+    names = [task.benchmark for task in TASKS if not options.task or task.benchmark in options.task]
     tables: dict[str, list[dict[str, object]]] = {"curves": [], "leads": []}
-    complete = place.repeats == len(REPEATS) and not place.shares
-    for name in names if not place.page else ():
-        jobs, store = list(data_jobs(place, name)), Store(place.results / "data" / name)
+    complete = options.repeats == REPEATS and not options.shares
+    for name in names if not options.page else ():
+        jobs, store = list(data_jobs(options, name)), Store(options.results / "data" / name)
         take(DATA_KEPT, store)
         clock = time.perf_counter()
         tally = sweep(
@@ -216,7 +199,7 @@ def data(place: Place) -> None:
             store,
             Bench(limits=Limits(time=SECONDS)),
             say,
-            executor=Executor(place.jobs),
+            executor=Executor(options.jobs),
         )
         print(f"{name}: {tally}; {time.perf_counter() - clock:.0f} s", flush=True)
         measured_now = measure_data(store, jobs)
@@ -225,12 +208,12 @@ def data(place: Place) -> None:
                 tables[table_name] += rows
         if complete:
             keep(store, {job.key() for job in jobs}, DATA_KEPT, rules=False)
-    frames = {name: with_kept(place.docs, name, rows) for name, rows in tables.items()}
+    frames = {name: with_kept(options.docs, name, rows) for name, rows in tables.items()}
     frames["published"] = pd.DataFrame(data_published())
     leads = frames["leads"].sort_values(["metric", "lead"], ascending=[False, True], kind="stable")
     frames["leads"] = leads
     for name, frame in frames.items():
-        kept(place.docs, "data", name, frame)
+        kept(options.docs, "data", name, frame)
     rows = [
         {"task": row.task, "metric": ASKED[row.metric], "learner": LARGE.get(row.learner, "FFNSL")}
         | {"FFNSL, small": f"{row.ffnsl:.3f}", "learner, large": f"{row.other:.3f}"}
@@ -241,10 +224,10 @@ def data(place: Place) -> None:
         for row in leads.itertuples()
     ]
     page(
-        place.docs,
+        options.docs,
         "data",
         data_top(leads),
-        draw_data(frames["curves"], frames["published"], place.docs / "data" / "curves.png"),
+        draw_data(frames["curves"], frames["published"], options.docs / "data" / "curves.png"),
         "FFNSL's lead in the mean over shares of shifted examples, its largest losses first:\n\n"
         + markdown(rows),
         DATA_METHOD,
@@ -265,22 +248,14 @@ def main() -> None:
     parser.add_argument("--docs", type=Path, default=Path("docs/results"))
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="runs at once")
     parser.add_argument("--task", action="append", default=[], help="repeatable; all by default")
-    parser.add_argument("--repeats", type=int, default=len(REPEATS), help="train splits")
-    parser.add_argument("--shares", default="", help="e.g. 0,50; all by default")
+    parser.add_argument("--repeats", type=int, default=REPEATS, help="train splits")
+    parser.add_argument("--shares", type=_shares, default=(), help="e.g. 0,50; all by default")
     parser.add_argument("--page", action="store_true", help="write the page from its tables")
-    options = parser.parse_args()
-    shares = tuple(float(share) for share in options.shares.split(",") if share)
-    place = Place(
-        options.shared,
-        options.results,
-        options.docs,
-        options.jobs,
-        tuple(options.task),
-        options.repeats,
-        shares,
-        options.page,
-    )
-    data(place)
+    data(parser.parse_args())
+
+
+def _shares(text: str) -> tuple[float, ...]:
+    return tuple(float(share) for share in text.split(","))
 
 
 if __name__ == "__main__":

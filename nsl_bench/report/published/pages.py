@@ -168,9 +168,9 @@ def _title(figure: Figure) -> str:
 def _draw(figures: Sequence[Figure], path: Path) -> None:
     """Published against measured, a panel a metric, coloured by badge."""
     metrics = list(dict.fromkeys(figure.metric for figure in figures))
-    columns = min(5, len(metrics))
+    columns = min(3, len(metrics))
     lines = -(-len(metrics) // columns)
-    drawn, axes = subplots(lines, columns, figsize=(2.6 * columns, 2.7 * lines))
+    drawn, axes = subplots(lines, columns, figsize=(3.1 * columns, 2.5 * lines))
     handles = {}
     for axis, metric in zip(axes.flat, metrics, strict=False):
         mine = [figure for figure in figures if figure.metric == metric]
