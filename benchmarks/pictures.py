@@ -1,4 +1,7 @@
-"""Pictures of the pages of results: lines and dots for all, a matrix and bars for docs/results/rivals.md."""
+"""Pictures of the pages of results: lines and dots for all, a matrix and bars for docs/results/rivals.md.
+
+python benchmarks/pictures.py    # draws the first picture of README and docs anew from rivals/curves.csv
+"""
 
 from __future__ import annotations
 
@@ -195,3 +198,33 @@ def atoms(means: pd.DataFrame, path: Path) -> Path:
     legend(figure, handles)
     save(figure, path)
     return path
+
+
+def front(found: pd.DataFrame, path: Path, contest: str = "follow_suit", shift: str = "noir") -> Path:
+    """One task under one shift: three lines, and a title that says up to which share FFNSL is ahead."""
+    rows = found[(found["contest"] == contest) & (found["shift"] == shift)]
+    means = rows.pivot_table(index="share", columns="role", values="mean")
+    behind = means.index[means["FFNSL"] <= means.drop(columns="FFNSL").max(axis=1)].min()
+    before = means.index[means.index < behind].max()  # NaN where there is none
+    reach = f"ahead up to {before:g} %" if before >= 0 else "ahead at no share"
+    reach = "ahead at every share" if pd.isna(behind) else reach
+    figure, axes = subplots(1, 1, figsize=(7.2, 3.8))
+    axis = axes.flat[0]
+    for role, line in rows.groupby("role", sort=False):
+        name = str(role) if role == "FFNSL" else f"{role}: {line['learner'].iloc[0]}"
+        axis.errorbar(
+            line["share"], line["mean"], line["std_err"], color=ROLES[role], marker="o", ms=4, label=name
+        )
+    axis.set_title(f"On {contest}, FFNSL is {reach} of shifted examples", fontsize=11)
+    axis.set_xlabel(f"share of shifted examples in train and test sets (%, {shift})")
+    axis.set_ylabel("accuracy on images")
+    axis.set_ylim(0, 1.02)
+    axis.grid(alpha=0.3)
+    axis.legend(frameon=False, loc="lower left", fontsize=9)
+    save(figure, path)
+    return path
+
+
+if __name__ == "__main__":
+    FOLDER = Path(__file__).parents[1] / "docs" / "results" / "rivals"
+    front(pd.read_csv(FOLDER / "curves.csv"), FOLDER / "front.png")

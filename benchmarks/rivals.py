@@ -472,6 +472,7 @@ def page(board: Board, docs: Path) -> Path:
         )
     }
     pictures.matrix(frames["differences"], MAIN, folder / "matrix.png")
+    pictures.front(frames["curves"], folder / "front.png")
     kept_out = [
         f"{contest.name}: {listed([entry.title for entry in board.kept_out(contest)])}."
         for contest in board.contests

@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from nsl_bench.sandbox.sealing import DataSeed
 
 
+_MOST, _MOST_WITHOUT_STEP = 1000, 20
+"""Numbers that a span may stand for; without a step, more were hardly meant."""
+
+
 def percentages(ctx: click.Context, parameter: click.Parameter, text: str | None) -> tuple[float, ...]:
     """Parse ``0,50,90`` or ``0-100/10`` (from, to, step) into numbers."""
     option = parameter.opts[0] if parameter.opts else "--shares"
@@ -36,6 +40,13 @@ def _spans(option: str, text: str | None, example: str) -> list[float]:
             if dash and first:
                 width = float(step or 1)
                 count = int((float(last) - float(first)) / width + 1e-9)
+                if width <= 0 or not 0 <= count < _MOST:
+                    raise ValueError
+                if not step and count >= _MOST_WITHOUT_STEP:
+                    raise UserError(
+                        f"{option}: {piece} stands for {count + 1} numbers; write {piece}/10 for every tenth, "
+                        f"or {piece}/1 for all of them."
+                    )
                 result += [float(first) + k * width for k in range(count + 1)]
             else:
                 result.append(float(span))

@@ -199,13 +199,13 @@ def check(
     benchmarks: Annotated[
         tuple[str, ...],
         "--benchmark",
-        "Also try the learner on this task, with the small train set and unshifted images. Repeatable.",
+        "Try the learner on this task instead, with the small train set and unshifted images. Repeatable.",
     ] = (),
     **options: Any,
 ) -> int:
-    """Test LEARNER on tiny mock tasks, and on each --benchmark, and list the problems found.
+    """Test LEARNER on tiny mock tasks, or on each --benchmark, and list the problems found.
 
-    Whatever the learner prints is shown. The check ends at the first time limit reached. Exit code 1 if there
+    Name the task with --benchmark if the learner is made for one. Whatever the learner prints is shown. The check ends at the first time limit reached. Exit code 1 if there
     is a problem.
     """
     from nsl_bench.learners.command import spec_of
@@ -221,6 +221,8 @@ def check(
         click.echo(f"{'wrong' if finding.wrong else 'note'}: {finding.where}: {finding.sentence}")
         wrong += finding.wrong
     click.echo(problems_found(wrong))
+    if wrong and not benchmarks:
+        click.echo("Name the task with --benchmark if the learner is made for one.", err=True)
     return 1 if wrong else 0
 
 

@@ -6,8 +6,9 @@ needs to know it.
 
 from __future__ import annotations
 
+import functools
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from nsl_bench.core import registry
 from nsl_bench.core.errors import NotApplicable, UserError, unknown
 from nsl_bench.core.options import HasOptions
 from nsl_bench.core.types import BLANK, ConceptSpace, FewLabels, LabelSpace, Part, Split
@@ -143,6 +145,18 @@ class Benchmark(HasOptions, ABC):
             return self.name
         name, colon, options = self.name.partition(":")
         return f"{name}@{self.version}{colon}{options}"
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if facts := cls.__dict__.get("facts"):
+
+            @functools.wraps(facts)
+            def checked(self: Benchmark, slot: int, concept: str) -> tuple[str, ...]:
+                check_place(slot, concept, self.slots, self.concept_space)
+                result: tuple[str, ...] = facts(self, slot, concept)
+                return result
+
+            cls.facts = checked  # type: ignore[method-assign]
 
     def for_split(self, repeat: int, seed: int | str = 0) -> Benchmark:
         """The task of one train split: this one, unless train splits differ in more than their examples.
@@ -365,3 +379,36 @@ class Benchmark(HasOptions, ABC):
                 facts_of[key] = tuple(self.step_atom(fact, step) for fact in facts) if step else facts
             result.append(facts_of[key])
         return result
+
+
+def check_place(slot: int, concept: str, slots: tuple[str, ...], space: ConceptSpace) -> None:
+    """Raise a UserError unless the slot is an index of `slots` and the concept a name of `space`."""
+    if slot not in range(len(slots)):
+        raise UserError(f"slot must be an index from 0 to {len(slots) - 1}; got {slot!r}.")
+    if concept not in space.ids:
+        example = space.concepts[0]
+        raise UserError(f"concept must be the name of a {space.name}, such as '{example}'; got {concept!r}.")
+
+
+def not_here(
+    kind: str,
+    name: str,
+    task: Benchmark,
+    names_of: Callable[[Benchmark], Iterable[str]],
+    others: Iterable[str],
+) -> UserError:
+    """The error for a name that a task lacks: other tasks that have it, or what may have been meant.
+
+    Args:
+        kind: of what has the name, e.g. ``"shift"``.
+        names_of: the names that a task has of this kind.
+        others: the names that every task has.
+    """
+    own = *names_of(task), *others
+    tasks = [registry.create("benchmark", one) for one in registry.names("benchmark") if "@" not in one]
+    owners = [one.name for one in tasks if one.name != task.name and name in names_of(one)]
+    if name in own or not owners:
+        return unknown(kind, name, own)
+    return UserError(
+        f"The {kind} '{name}' belongs to {' and '.join(owners)}; {task.name} has {', '.join(own)}."
+    )

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 
 class UserError(Exception):
     """Bad input. Its text is one sentence that names what was given, what is allowed, and the fix."""
+
+    def __init__(self, text: str) -> None:
+        # What is quoted last, such as another program's error, may end in a mark of its own.
+        super().__init__(re.sub(r"(?<!\.)(?:([?!])|[.:;,])\.$", lambda mark: mark[1] or ".", text))
 
 
 class NotApplicable(UserError):
@@ -27,19 +32,24 @@ def refusing(what: str) -> Iterator[None]:
         raise UserError(f"{what}: {error.strerror}.") from error
 
 
+_SURE = 0.8
+"""How alike a name is that was certainly meant."""
+
+
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A suggestion with a leading space (`" Did you mean 'noir'?"`), or the known names, or ``""``."""
     import difflib  # every start would pay for it, and few make mistakes
 
+    def likeness(other: str) -> tuple[float, bool]:
+        return difflib.SequenceMatcher(None, other, name).ratio(), sorted(other) == sorted(name)
+
     names = sorted(set(known))
-    close = difflib.get_close_matches(name, names, n=3, cutoff=0.6)
+    close = {other: likeness(other) for other in difflib.get_close_matches(name, names, n=3, cutoff=0.6)}
+    words = {other: max(map(likeness, other.split("_"))) for other in names if "_" in other}
+    close |= {other: alike for other, alike in words.items() if alike >= (_SURE, False)}
     if close:
-        likeness = {
-            other: (difflib.SequenceMatcher(None, other, name).ratio(), sorted(other) == sorted(name))
-            for other in close
-        }
-        nearest = [f"'{other}'" for other in close if likeness[other] == max(likeness.values())]
-        return f" Did you mean {' or '.join(nearest)}?"
+        *others, last = [f"'{other}'" for other, alike in close.items() if alike == max(close.values())]
+        return f" Did you mean {', '.join(others)}{' or ' * bool(others)}{last}?"
     return f" Known: {', '.join(names)}." if names else ""
 
 

@@ -6,6 +6,7 @@ Modules beside a learner's file can be imported by it. No compiled form of them 
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import importlib
 import importlib.util
@@ -23,7 +24,7 @@ from importlib.machinery import (
 from pathlib import Path
 from typing import Any, ClassVar, cast
 
-from nsl_bench.core.errors import UserError, did_you_mean
+from nsl_bench.core.errors import UserError, did_you_mean, named
 
 ENVIRONMENT = "env:"
 """How the spec of a learner begins that has an interpreter of its own."""
@@ -53,6 +54,20 @@ def from_code(name: str) -> Any | None:
     return getattr(module, attribute)
 
 
+def without_class(path: Path) -> UserError:
+    """The error for a learner's file that is given without a class; the file is read, and not executed."""
+    try:
+        body = ast.parse(path.read_bytes(), str(path)).body
+    except (OSError, ValueError, SyntaxError) as error:
+        return UserError(f"The learner {path} cannot be read: {named(error)}.")
+    specs = [f"{path}:{one.name}" for one in body if isinstance(one, ast.ClassDef) and one.name[0] != "_"]
+    if not specs:
+        return UserError(
+            f"The file {path} defines no class; a learner is a class with fit and predict_proba."
+        )
+    return UserError(f"The learner {path} must be given with its class: {' or '.join(specs)}.")
+
+
 def _from_file(path: Path, text: str) -> types.ModuleType:
     """Import a file; modules beside it can be imported by it, then and later.
 
@@ -60,7 +75,8 @@ def _from_file(path: Path, text: str) -> types.ModuleType:
     another module has it.
     """
     if not path.is_file():
-        raise UserError(f"The learner '{text}' was not found: the file {path} does not exist.")
+        state = "is a folder" if path.is_dir() else "does not exist"
+        raise UserError(f"The learner '{text}' was not found: the file {path} {state}.")
     path = path.resolve()
     _look_in(path.parent)
     before = sys.modules.get(path.stem)

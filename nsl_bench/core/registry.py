@@ -34,7 +34,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from nsl_bench.core.errors import UserError, did_you_mean, named, unknown
-from nsl_bench.core.imported import ENVIRONMENT, from_code
+from nsl_bench.core.imported import ENVIRONMENT, from_code, without_class
 from nsl_bench.core.options import choices_of, kind_of, options_of
 
 Kind = Literal["benchmark", "shift", "source", "network", "learner", "rule_learner", "engine"]
@@ -161,6 +161,8 @@ def entry_point(kind: Kind, name: str) -> EntryPoint:
     """The entry point of a part, without importing it."""
     result = _found(kind)
     if name not in result:
+        if kind == "learner" and name.endswith(".py"):
+            raise without_class(Path(name))
         raise unknown(kind.replace("_", " "), name, result)
     return result[name]
 

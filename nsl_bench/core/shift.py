@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.core import registry
-from nsl_bench.core.benchmark import Benchmark
-from nsl_bench.core.errors import UserError, unknown
+from nsl_bench.core.benchmark import Benchmark, not_here
+from nsl_bench.core.errors import UserError
 from nsl_bench.core.options import HasOptions
 from nsl_bench.core.source import ImageSource
 from nsl_bench.core.types import PoolPart
@@ -119,6 +120,13 @@ def named_shifts(benchmark: Benchmark, source: ImageSource) -> Mapping[str, str]
     return {**benchmark.named_shifts, **source.named_shifts}
 
 
+def _shifts_of(benchmark: Benchmark, short: Mapping[str, str], other: Benchmark) -> Mapping[str, str]:
+    """The named shifts of another benchmark on its usual images; those of the first one are `short`."""
+    if other is benchmark:
+        return short
+    return named_shifts(other, registry.create("source", other.sources[0], concept_space=other.concept_space))
+
+
 def resolve(text: str, benchmark: Benchmark, source: ImageSource) -> Shift | None:
     """The shift named by a short name, a spec, or several joined by ``+``; None for ``"standard"``."""
     if text == STANDARD:
@@ -128,7 +136,8 @@ def resolve(text: str, benchmark: Benchmark, source: ImageSource) -> Shift | Non
     shifts = []
     for step in steps:
         if registry.Spec.parse(step).name not in registry.names("shift"):
-            raise unknown("shift", step, [STANDARD, *short, *registry.names("shift")])
+            general = [STANDARD, *registry.names("shift")]
+            raise not_here("shift", step, benchmark, partial(_shifts_of, benchmark, short), general)
         shift: Shift = registry.create("shift", step)
         shift.check(source)
         shifts.append(shift)

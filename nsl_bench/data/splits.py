@@ -31,13 +31,18 @@ _KEPT = 8
 
 def make_source(benchmark: Benchmark, spec: str | None = None) -> ImageSource:
     """The image source that a spec names, or the benchmark's default one, for its concepts."""
-    source: ImageSource = registry.create(
-        "source", spec or benchmark.sources[0], concept_space=benchmark.concept_space
-    )
+    spec = spec or benchmark.sources[0]
+    suitable = f"Sources for {benchmark.name}: {', '.join(benchmark.sources)}."
+    try:
+        source: ImageSource = registry.create("source", spec, concept_space=benchmark.concept_space)
+    except UserError as error:
+        if registry.Spec.parse(spec).name in benchmark.sources:
+            raise
+        raise UserError(f"{error} {suitable}") from error
     if source.concept_space.concepts != benchmark.concept_space.concepts:
+        shown = source.concept_space.name
         raise UserError(
-            f"The image source {source.name} shows {source.concept_space.name}, which {benchmark.name} "
-            f"cannot use. Sources for it: {', '.join(benchmark.sources)}."
+            f"The image source {source.name} shows {shown}, which {benchmark.name} cannot use. {suitable}"
         )
     return source
 

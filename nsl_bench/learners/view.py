@@ -38,7 +38,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.core.benchmark import Benchmark
+from nsl_bench.core.benchmark import Benchmark, check_place
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.shift import Shift
 from nsl_bench.core.source import ImageSource
@@ -250,6 +250,7 @@ class View:
 
     def facts(self, slot: int, concept: str) -> tuple[str, ...]:
         """Facts, without full stops, which state that a slot shows a concept."""
+        check_place(slot, concept, self.slots, self.concept_space)
         return self._facts[slot][self.concept_space.ids[concept]]
 
     @cached_property

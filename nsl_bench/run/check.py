@@ -59,7 +59,7 @@ class _Trial:
 
 
 def check(spec: str, limits: Limits, benchmarks: Sequence[str] = ()) -> Iterator[Finding]:
-    """Try a learner on each mock task, then on real tasks, twice with the same seed.
+    """Try a learner on real tasks, or on each mock task if none is named, twice with the same seed.
 
     Args:
         limits: resource limits. After a timeout the remaining tasks are skipped.
@@ -71,9 +71,11 @@ def check(spec: str, limits: Limits, benchmarks: Sequence[str] = ()) -> Iterator
     for name in benchmarks:
         registry.create("benchmark", name)
     bench = Bench(limits=limits)
-    tasks: dict[str, Callable[[Track], _Views]] = {one.name: partial(mock_views, one) for one in MOCKS}
-    tasks |= {name: cache(partial(_real_views, name, spec, bench)) for name in benchmarks}
+    tasks: dict[str, Callable[[Track], _Views]] = {
+        name: cache(partial(_real_views, name, spec, bench)) for name in benchmarks
+    } or {one.name: partial(mock_views, one) for one in MOCKS}
     sentences: set[str] = set()  # what is wrong with a learner itself is said once, not for every task
+    shown: set[tuple[str, ...]] = set()
     for name, views in tasks.items():
         printed: list[str] = []
         late = False
@@ -81,7 +83,7 @@ def check(spec: str, limits: Limits, benchmarks: Sequence[str] = ()) -> Iterator
             first = _try(spec, limits, views, printed)
             second = _try(spec, limits, views, printed)
         except Failure as failure:
-            result = [Finding(failure.status != "not_applicable", name, _report(failure))]
+            result = [Finding(failure.status != "not_applicable", name, _report(failure, shown))]
             late = failure.status == "timeout"
             lines = failure.output
         except NotApplicable as error:
@@ -93,7 +95,8 @@ def check(spec: str, limits: Limits, benchmarks: Sequence[str] = ()) -> Iterator
         else:
             result = list(_compared(first, second, name))
             lines = ""
-        if printed and printed[0].strip() and printed[0].strip() != lines.strip():
+        # A failure comes with the last lines that were printed.
+        if printed and printed[0].strip() and not (lines and printed[0].strip().endswith(lines.strip())):
             yield Finding(False, name, _abridged(printed[0]))
         yield from (one for one in result if not one.wrong or one.sentence not in sentences)
         sentences |= {one.sentence for one in result}
@@ -112,8 +115,13 @@ def _real_views(name: str, spec: str, bench: Bench, track: Track) -> _Views:
     return material.view(material.train), validation, material.tests()
 
 
-def _report(failure: Failure) -> str:
+def _report(failure: Failure, shown: set[tuple[str, ...]]) -> str:
+    """How a learner failed, with a traceback unless one of the same lines of code is among those shown."""
     lines = failure.output.splitlines()
+    frames = tuple(line for line in lines if line.lstrip().startswith('File "'))
+    if frames and frames in shown:
+        lines = []
+    shown.add(frames)
     return "\n    ".join([f"{failure.status.replace('_', ' ')}: {failure}", *lines])
 
 

@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from nsl_bench.core import registry
-from nsl_bench.core.benchmark import Benchmark
+from nsl_bench.core.benchmark import Benchmark, not_here
 from nsl_bench.core.declared import checked, read_toml
-from nsl_bench.core.errors import UserError, unknown
+from nsl_bench.core.errors import UserError
 from nsl_bench.core.shift import STANDARD, named_shifts, resolve, short_name
 from nsl_bench.core.source import ImageSource
 from nsl_bench.core.tracks import Track
@@ -155,7 +155,7 @@ def _by_preset(grid: Grid, task: Benchmark, images: ImageSource) -> Grid:
             )
         return replace(grid, test_tasks=task.test_presets[grid.preset], preset="")
     if grid.preset not in PRESETS:
-        raise unknown("preset", grid.preset, [*PRESETS, *task.test_presets])
+        raise not_here("preset", grid.preset, task, lambda one: one.test_presets, PRESETS)
     if any(map(any, (grid.percents, grid.train_percents, grid.test_percents))):
         raise UserError(
             f"The preset {grid.preset} sets the shares; leave out --shares, --train-shares and --test-shares."

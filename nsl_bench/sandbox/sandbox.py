@@ -32,6 +32,7 @@ from pathlib import Path
 
 from nsl_bench.core import registry
 from nsl_bench.core.code_files import code_files, code_roots, comes_with_us, specs_in
+from nsl_bench.core.imported import without_class
 from nsl_bench.sandbox import kernel
 from nsl_bench.sandbox.limits import Limits
 
@@ -239,6 +240,9 @@ def code_places(learner: str) -> list[Path]:
     """The files and packages of a learner's code, found without running it."""
     places: dict[Path, None] = {}
     for spec in specs_in(learner):
+        name = registry.learner_spec(spec).name
+        if name.endswith(".py"):
+            raise without_class(Path(name))
         places |= dict.fromkeys([*code_roots(spec), *code_files(spec)])
     return list(places)
 
