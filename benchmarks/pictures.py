@@ -82,16 +82,17 @@ def _panels(
     return figure, list(axes.flat[: len(names)])
 
 
-def lines(found: pd.DataFrame, path: Path, *, columns: int = 3) -> Path:
+def lines(found: pd.DataFrame, path: Path, *, columns: int = 3, height: float = 2.1) -> Path:
     """Lines over shares of shifted examples, those of a paper dashed.
 
     Args:
         found: columns panel, line, share, mean and error. A paper's line has a name that ends so.
         columns: panels side by side.
+        height: of a panel, in inches.
     """
     panels = list(found.groupby("panel", sort=False))
     names = list(dict.fromkeys(found["line"].str.removesuffix(PAPER)))
-    figure, axes = _panels([str(panel) for panel, _ in panels], 2.1, columns)
+    figure, axes = _panels([str(panel) for panel, _ in panels], height, columns)
     handles = {}
     for axis, (_, rows) in zip(axes, panels, strict=True):
         for line, own in rows.groupby("line", sort=False):
@@ -208,21 +209,9 @@ def front(found: pd.DataFrame, path: Path, contest: str = "follow_suit", shift: 
     before = means.index[means.index < behind].max()  # NaN where there is none
     reach = f"ahead up to {before:g} %" if before >= 0 else "ahead at no share"
     reach = "ahead at every share" if pd.isna(behind) else reach
-    figure, axes = subplots(1, 1, figsize=(7.2, 3.8))
-    axis = axes.flat[0]
-    for role, line in rows.groupby("role", sort=False):
-        name = str(role) if role == "FFNSL" else f"{role}: {line['learner'].iloc[0]}"
-        axis.errorbar(
-            line["share"], line["mean"], line["std_err"], color=ROLES[role], marker="o", ms=4, label=name
-        )
-    axis.set_title(f"On {contest}, FFNSL is {reach} of shifted examples", fontsize=11)
-    axis.set_xlabel(f"share of shifted examples in train and test sets (%, {shift})")
-    axis.set_ylabel("accuracy on images")
-    axis.set_ylim(0, 1.02)
-    axis.grid(alpha=0.3)
-    axis.legend(frameon=False, loc="lower left", fontsize=9)
-    save(figure, path)
-    return path
+    title = f"Accuracy on {contest} ({shift}): FFNSL is {reach} of shifted examples"
+    names = rows["role"].where(rows["role"] == "FFNSL", rows["role"] + ": " + rows["learner"])
+    return lines(rows.assign(panel=title, line=names, error=rows["std_err"]), path, height=3.0)
 
 
 if __name__ == "__main__":

@@ -110,7 +110,8 @@ def _score_sealed(
     """The report on a submission to a sealed round: taken before the round is revealed, scored after."""
     by_name = {round_.name: round_ for round_ in rounds}
     if manifest.round not in by_name:
-        raise Rejected(f"round: {unknown('sealed round', manifest.round, by_name)}")
+        wrong = unknown("sealed round", manifest.round, by_name)
+        raise Rejected(f"round: {wrong} A round of another board is scored with --board FILE.")
     round_ = by_name[manifest.round]
     if not round_.is_revealed:
         return _take(folder, manifest, round_, limits, by)

@@ -206,3 +206,15 @@ def test_an_option_with_its_default_is_no_other_run() -> None:
     given = ["random_forest", "random_forest:trees=100", "random_forest:100"]
     (job,) = plan("follow_suit", given, track="symbolic")
     assert job.learner == "random_forest"
+
+
+@pytest.mark.parametrize("name", ["follow_suit", "sudoku_4x4", "zoo"])
+def test_a_slot_is_an_index_and_a_concept_a_name(name: str) -> None:
+    task = registry.create("benchmark", name)
+    concept = task.concept_space.concepts[-1]
+    assert task.facts(len(task.slots) - 1, concept)
+    for place in ((0, 0), (0, "zz"), (-1, concept), (len(task.slots), concept), (task.slots[0], concept)):
+        with pytest.raises(
+            UserError, match=r"^(slot must be an index from 0 to|concept must be the name of a)"
+        ):
+            task.facts(*place)

@@ -10,6 +10,7 @@ import click
 import pytest
 
 from nsl_bench.cli import main
+from nsl_bench.core.errors import UserError, did_you_mean
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("nsl_bench", "generators", "leaderboard")
@@ -120,3 +121,31 @@ def test_helps_are_sentences() -> None:
     said = [(place, text) for kind, place, text in texts() if kind == "help"]
     wrong = [(place, text) for place, text in said if not text.endswith((".", ")"))]
     assert not wrong, listed(wrong)
+
+
+def test_errors_end_in_one_mark() -> None:
+    said = [(place, text) for kind, place, text in texts() if kind == "error"]
+    wrong = [
+        (place, text) for place, text in said if not re.search(r"(?<![.,;:?!])[.?!)]$|\}$|\.\.\.$", text)
+    ]
+    assert not wrong, listed(wrong)
+    quoted = {
+        "It says a..": "It says a.",
+        "b?.": "b?",
+        "c:.": "c.",
+        "x:n=...": "x:n=...",
+        "Did you?": "Did you?",
+    }
+    assert {text: str(UserError(text)) for text in quoted} == quoted
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("acuracy", " Did you mean 'h_accuracy' or 'f_accuracy'?"),
+        ("atom", " Did you mean 'atoms'?"),
+        ("xyz", " Known: atoms, f_accuracy, h_accuracy."),
+    ],
+)
+def test_a_word_of_a_name_is_enough(name: str, meant: str) -> None:
+    assert did_you_mean(name, ["h_accuracy", "atoms", "f_accuracy"]) == meant

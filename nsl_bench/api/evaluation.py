@@ -47,6 +47,7 @@ class Evaluation:
         options: Options,
         own: Mapping[str, Callable[[int], Any]] | None = None,
     ) -> None:
+        from nsl_bench.perception.training import pick_device
         from nsl_bench.run.store import Store
         from nsl_bench.sandbox.host import about
         from nsl_bench.sandbox.sealing import check_limits
@@ -63,6 +64,8 @@ class Evaluation:
                     "A secret data seed requires learners from a file or module, which run in a "
                     "sandbox; give a name such as my.py:MyLearner instead of a class or object."
                 )
+        if options.device != "auto" and options.scheduler is None:
+            pick_device(options.device)
         self.options = options
         ask = None if options.limits is None else partial(about, limits=options.limits)
         sealed = "" if options.data_seed is None else options.data_seed.commitment

@@ -178,9 +178,13 @@ class Results:
             column = _COLUMN_OF.get(name, name)
             values_there = set(self.frame[column]) if len(self.frame) else set()
             for one in several:
-                if one not in values_there:
-                    near = did_you_mean(str(one), map(str, values_there))
+                if one in values_there:
+                    continue
+                if isinstance(one, str):
+                    near = did_you_mean(one, map(str, values_there))
                     raise UserError(f"No run has the {name} '{one}'.{near}")
+                there = ", ".join(f"{other:g}" for other in sorted(values_there))
+                raise UserError(f"No run has the {name} {one:g}; these runs have {there}.")
             result._where[name] = frozenset(several) & result._where.get(name, frozenset(several))
         result.frame = result._of_filters(self.frame)
         return result

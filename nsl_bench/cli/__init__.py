@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import errno
+import math
 import os
 import signal
 import sys
@@ -59,6 +60,15 @@ class Command(click.Command):
     @params.setter
     def params(self, given: list[click.Parameter]) -> None:
         self._params = given
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse the words behind the command's name; ``nan`` is a number for Python, and for no option."""
+        rest = super().parse_args(ctx, args)
+        for one in self.get_params(ctx):
+            value = ctx.params.get(one.name or "")
+            if isinstance(value, float) and math.isnan(value):
+                raise click.BadParameter("must be a number; got nan.", ctx, one)
+        return rest
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the examples, one a line."""
@@ -204,6 +214,11 @@ def run(args: Sequence[str] | None = None) -> None:
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message())
         sys.exit(2)
+    except click.UsageError as error:
+        sentence = " ".join(error.format_message().split())
+        vague = isinstance(error, click.MissingParameter) or type(error) is click.UsageError
+        more = f"; see `{error.ctx.command_path} --help`." if vague and error.ctx else ""
+        _stop(f"{sentence.removesuffix('.')}{more}" if more else sentence, 2)
     except click.ClickException as error:
         _stop(" ".join(error.format_message().split()), 2)
     except Interrupted as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import shlex
 import time
 from collections.abc import Callable, Iterator
@@ -64,13 +63,6 @@ def about_options(*, required: bool = True) -> Callable[[Any], Any]:
         )(function)
 
     return given
-
-
-def seconds(ctx: click.Context, param: click.Parameter, value: float) -> float:
-    """A number of seconds."""
-    if math.isnan(value):
-        raise click.BadParameter("must be a number of seconds; got nan.")
-    return value
 
 
 def line(*words: str | Path, **options: Path | str | None) -> str:

@@ -44,8 +44,8 @@ def _spans(option: str, text: str | None, example: str) -> list[float]:
                     raise ValueError
                 if not step and count >= _MOST_WITHOUT_STEP:
                     raise UserError(
-                        f"{option}: {piece} stands for {count + 1} numbers; write {piece}/10 for every tenth, "
-                        f"or {piece}/1 for all of them."
+                        f"{option}: {piece} stands for {count + 1} numbers; write {piece}/10 for steps of "
+                        f"10, or {piece}/1 for all."
                     )
                 result += [float(first) + k * width for k in range(count + 1)]
             else:

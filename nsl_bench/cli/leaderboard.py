@@ -16,7 +16,6 @@ from nsl_bench.cli.board_options import (
     Submissions,
     about_options,
     line,
-    seconds,
     writing,
 )
 from nsl_bench.cli.declared import FILE, FOLDER, declared
@@ -84,10 +83,10 @@ def score_submission(
         FOLDER,
     ] = None,
     solver_seconds: Annotated[
-        float, "Time limit in seconds for the rules of one run.", click.FloatRange(1, 24 * 3600), seconds
+        float, "Time limit in seconds for the rules of one run.", click.FloatRange(1, 24 * 3600)
     ] = 60.0,
     time_limit: Annotated[
-        float, "Time limit in seconds for all checks and scores.", click.FloatRange(1, 7 * 24 * 3600), seconds
+        float, "Time limit in seconds for all checks and scores.", click.FloatRange(1, 7 * 24 * 3600)
     ] = 3600.0,
     memory_limit: Annotated[str, "Memory limit for all checks and scores, e.g. 512M or 4G."] = "4G",
     board: Board = BUILT_IN,

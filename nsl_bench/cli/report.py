@@ -12,7 +12,7 @@ import click
 from nsl_bench.cli.board_options import Choice, Device, Jobs
 from nsl_bench.cli.declared import FOLDER, declared, options_of
 from nsl_bench.cli.grid import percentages
-from nsl_bench.core.errors import UserError, did_you_mean
+from nsl_bench.core.errors import UserError, did_you_mean, unknown
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -130,11 +130,17 @@ def report(
     from nsl_bench.api.results import Results
 
     result = Results(*results, names=names)
+    for spec in names or () if len(result) else ():
+        if spec not in set(result.frame["learner"]):
+            raise UserError(f"--name: {unknown('learner in these results', spec, result.frame['learner'])}")
     where: dict[str, Any] = {name: list(value) for name in _FILTERS if (value := options.pop(name))}
     if shares:
         where["share"] = shares
     if where and len(result):
         result = result.where(**where)
+        if result.frame.empty:
+            asked = ", ".join(f"{name} {' or '.join(map(str, values))}" for name, values in where.items())
+            raise UserError(f"No run has all of these: {asked}; leave one out.")
     if result.frame.empty or not (runs or (result.frame["status"] == "ok").any()):
         click.echo(f"No finished runs in {' and '.join(map(str, results))}.", err=True)
         if not result.frame.empty:
@@ -192,7 +198,6 @@ def _print_table(title: str, table: Any, form: Format) -> None:
 def _differences(results: Results, against: str, metrics: tuple[str, ...], form: Format) -> None:
     """Print paired differences of every other learner to a named one."""
     from nsl_bench.api.results import compare
-    from nsl_bench.core.errors import unknown
 
     spec = {name: spec for spec, name in results.names.items()}.get(against, against)
     learners = results.frame[["learner", "network"]].drop_duplicates()

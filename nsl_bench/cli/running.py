@@ -205,7 +205,7 @@ def check(
 ) -> int:
     """Test LEARNER on tiny mock tasks, or on each --benchmark, and list the problems found.
 
-    Name the task with --benchmark if the learner is made for one. Whatever the learner prints is shown. The check ends at the first time limit reached. Exit code 1 if there
+    Whatever the learner prints is shown. The check ends at the first time limit reached. Exit code 1 if there
     is a problem.
     """
     from nsl_bench.learners.command import spec_of
@@ -216,12 +216,13 @@ def check(
         raise UserError("Name one learner to check: my.py:MyLearner, or --learner-command COMMAND.")
     spec = learner if text is None else spec_of(text)
     assert spec is not None
-    wrong = 0
+    wrong, crashed = 0, False
     for finding in check(spec, limits_of(options) or Limits(time=_SECONDS), benchmarks):
         click.echo(f"{'wrong' if finding.wrong else 'note'}: {finding.where}: {finding.sentence}")
         wrong += finding.wrong
+        crashed |= finding.sentence.startswith("crashed:")
     click.echo(problems_found(wrong))
-    if wrong and not benchmarks:
+    if crashed and not benchmarks:
         click.echo("Name the task with --benchmark if the learner is made for one.", err=True)
     return 1 if wrong else 0
 

@@ -45,8 +45,9 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
     names = sorted(set(known))
     close = {other: likeness(other) for other in difflib.get_close_matches(name, names, n=3, cutoff=0.6)}
-    words = {other: max(map(likeness, other.split("_"))) for other in names if "_" in other}
-    close |= {other: alike for other, alike in words.items() if alike >= (_SURE, False)}
+    if max(close.values(), default=(0, False)) < (_SURE, False):  # else a word of a name will do
+        words = {other: max(map(likeness, other.split("_"))) for other in names if "_" in other}
+        close |= {other: alike for other, alike in words.items() if alike >= (_SURE, False)}
     if close:
         *others, last = [f"'{other}'" for other, alike in close.items() if alike == max(close.values())]
         return f" Did you mean {', '.join(others)}{' or ' * bool(others)}{last}?"

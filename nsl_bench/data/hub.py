@@ -148,7 +148,13 @@ def publish(folder: Path, repository: str, *, dry_run: bool = False, private: bo
         repository: ``owner/name``; made if it is not there.
         private: whether a repository that is made is private.
     """
+    from huggingface_hub import get_token
+
     _check_name(repository, "--repo: ")
+    if not dry_run and not get_token():
+        raise UserError(
+            f"Publishing to {repository} needs a token; log in with `hf auth login`, or set HF_TOKEN."
+        )
     manifest = verify(folder, progress=True)
     files = {path: (folder / path).stat().st_size for path in [*manifest.files, MANIFEST]}
     upload = Upload(repository, manifest.tag, files)

@@ -105,9 +105,9 @@ def pick_device(name: str) -> Any:
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
+        if name.partition(":")[0] not in _DEVICES:
+            raise RuntimeError(f"it must be auto, {' or '.join(_DEVICES)}")
         device = torch.device(name)
-        if device.type not in _DEVICES:
-            raise RuntimeError(f"RuntimeError: it must be one of {', '.join(_DEVICES)}")
         torch.empty(1, device=device)
     except (RuntimeError, AssertionError, NotImplementedError) as error:
         reason = str(error).splitlines()[0]

@@ -77,8 +77,10 @@ class Store:
         if self._marker.is_file():
             _check_schema(self._marker)
         elif must_exist or _holds_files(folder):
-            what = "is not a results folder (store.json is missing)" if folder.exists() else "does not exist"
-            raise UserError(f"{folder} {what}; `nsl-bench run ... --out {folder}` creates one.")
+            if folder.exists():
+                fix = "name another folder" if must_exist else "name a new folder"
+                raise UserError(f"{folder} is not a results folder (store.json is missing); {fix}.")
+            raise UserError(f"{folder} does not exist; `nsl-bench run ... --out {folder}` creates one.")
         else:
             with refusing(f"The folder {folder} cannot be created"):
                 folder.mkdir(parents=True, exist_ok=True)

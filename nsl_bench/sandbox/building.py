@@ -120,12 +120,11 @@ def described(name: str) -> str:
         environment = installed(learner)
     except (UserError, Failure) as error:
         return f"env:{name}: {error}"
-    pinned = [line.partition(";")[0].strip() for line in learner.requirements]
     if environment is not None:
         state = f"installed, Python {environment.versions['python']}"
     else:
         state = f"not installed; the first run makes it, with Python {interpreter(learner)[1]}"
-    return f"env:{name}: {state}: {', '.join(pinned)}"
+    return f"env:{name}: {state}, {len(learner.requirements)} packages ({learner.folder / REQUIREMENTS})"
 
 
 def interpreter(entrant: Entrant) -> tuple[str, str]:

@@ -121,3 +121,35 @@ def test_the_table_of_results_is_made_of_the_pages(script: Callable[[str], Modul
 
 def test_results_are_small() -> None:
     assert sum(path.stat().st_size for path in DOCS.rglob("*") if path.is_file()) < 3e6
+
+
+@pytest.mark.parametrize(
+    ("ours", "title"),
+    [
+        ([0.9, 0.8, 0.3], "ahead up to 50 %"),
+        ([0.9, 0.8, 0.7], "ahead at every share"),
+        ([0.1, 0.8, 0.7], "ahead at no share"),
+    ],
+)
+def test_the_first_picture_says_what_was_found(
+    ours: list[float], title: str, rivals: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[Any] = []
+    monkeypatch.setattr(rivals.pictures, "save", lambda figure, path: drawn.extend(figure.axes))
+    lines = {"FFNSL": ours, "best tabular": [0.8, 0.6, 0.5], "best end to end": [0.4, 0.4, 0.4]}
+    rows = [
+        {
+            "contest": "a",
+            "shift": "b",
+            "role": role,
+            "learner": role,
+            "share": share,
+            "mean": mean,
+            "std_err": 0.01,
+        }
+        for role, means in lines.items()
+        for share, mean in zip((0, 50, 100), means, strict=True)
+    ]
+    rivals.pictures.front(pd.DataFrame(rows), tmp_path / "front.png", "a", "b")
+    (axis,) = drawn
+    assert title in axis.get_title() and len(axis.containers) == 3

@@ -83,6 +83,11 @@ class Odd(Good):
         for i in range(self.loud):
             print("line", i, file=sys.stderr if i % 2 else sys.stdout)
         return self
+class ForSudoku(Good):
+    def fit(self, train):
+        if train.benchmark_name != "sudoku_4x4":
+            raise ValueError(f"made for sudoku_4x4, not {train.benchmark_name}")
+        return self
 class Slow(Odd):
     def fit(self, train, validation):
         print("going to sleep")
@@ -164,6 +169,14 @@ def test_a_real_task(wrong: str) -> None:
     assert found[-1].where == "sudoku_4x4" and "answered in hypothesis evaluation" in found[-1].sentence
     with pytest.raises(UserError, match="Did you mean 'sudoku_4x4'"):
         next(check("majority", LIMITS, ["sudoku_4x"]))
+
+
+def test_a_learner_for_one_task(wrong: str) -> None:
+    assert not [one for one in check(f"{wrong}:ForSudoku", LIMITS, ["sudoku_4x4"]) if one.wrong]
+    said = sentences(f"{wrong}:ForSudoku")
+    assert (
+        said.count("crashed: ValueError: made for sudoku_4x4") == len(MOCKS) and said.count("Traceback") == 1
+    )
 
 
 def test_chance_and_sums_are_found(wrong: str) -> None:
