@@ -65,7 +65,7 @@ def network_rows(benchmark: str, source: str) -> list[dict[str, object]]:
     ]
 
 
-def measure_decks(shared: Path, results: Path, docs: Path, repeats: int) -> None:
+def measure(shared: Path, results: Path, docs: Path, repeats: int) -> None:
     """Write the tables of real decks."""
     folder = shared / "data" / "decks"
     if not folder.is_dir():
@@ -86,7 +86,7 @@ def measure_decks(shared: Path, results: Path, docs: Path, repeats: int) -> None
     kept(docs, "decks", "means", measured(runs[runs["key"].isin({job.key() for job in jobs})]))
 
 
-def write_decks(docs: Path) -> Path:
+def write(docs: Path) -> Path:
     """Write the page of real decks."""
     means, networks = (kept_table(docs, "decks", name) for name in ("means", "networks"))
     task = registry.create("benchmark", "follow_suit")
@@ -142,8 +142,8 @@ def main() -> None:
     parser.add_argument("--page", action="store_true", help="write the page from its tables")
     options = parser.parse_args()
     if not options.page:
-        measure_decks(options.shared, options.results, options.docs, options.repeats)
-    write_decks(options.docs)
+        measure(options.shared, options.results, options.docs, options.repeats)
+    write(options.docs)
 
 
 if __name__ == "__main__":

@@ -24,8 +24,7 @@ from typing import Any
 
 import numpy as np
 import pictures
-from pages import DOCS, Top, kept, kept_table, markdown, points
-from pages import page as write_page
+from pages import DOCS, Top, kept, kept_table, markdown, page, points
 
 from nsl_bench.core import registry
 from nsl_bench.core.shift import STANDARD, named_shifts, resolve
@@ -174,7 +173,7 @@ def rows(found: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Iterator[dict[
         yield {"result": name, "equal": str(equal), "of": str(len(values)), "numbers": "; ".join(ranges)}
 
 
-def page(docs: Path) -> Path:
+def write(docs: Path) -> Path:
     """Write the page and its picture from its tables."""
     found = kept_table(docs, "processors", "results")
     exact = found[found["numbers"] == ""]
@@ -196,7 +195,7 @@ def page(docs: Path) -> Path:
     )
     names = ", ".join(f"*{name}*" for name in kept_table(docs, "processors", "settings")["setting"])
     told = "equal everywhere" if everywhere else "not equal everywhere"
-    return write_page(
+    return page(
         docs,
         "processors",
         Top(
@@ -247,7 +246,7 @@ def main() -> None:
         known = {name: found[name] for name in SETTINGS if name in found}
         kept(options.docs, "processors", "results", list(rows(known)))
         kept(options.docs, "processors", "settings", [{"setting": name} for name in known])
-    page(options.docs)
+    write(options.docs)
 
 
 if __name__ == "__main__":

@@ -150,7 +150,7 @@ def picture(means: pd.DataFrame, path: Path) -> Path:
     return pictures.dots(found, path, "mean", columns=2)
 
 
-def page_of(docs: Path) -> Path:
+def write(docs: Path) -> Path:
     """Write the page and its picture from its table."""
     means = kept_table(docs, "structure", "means")
     leads = ahead(means)
@@ -203,7 +203,7 @@ def main() -> None:
         rows += measured(name, runs[runs["key"].isin({job.key() for job in jobs_of(chosen)})])
     if rows:
         kept(options.docs, "structure", "means", rows)
-    page_of(options.docs)
+    write(options.docs)
     sys.exit(1 if failed else 0)
 
 

@@ -116,7 +116,7 @@ def test_the_table_of_results_is_made_of_the_pages(script: Callable[[str], Modul
         top = pages.Top.of(DOCS / f"{name}.md")
         assert f"| {top.question} | {top.answer} |" in index
         assert len(top.answer.split()) <= pages.MOST_WORDS
-        assert not top.picture or (DOCS / top.picture).is_file()
+        assert top.alt and (DOCS / top.picture).is_file()
 
 
 def test_results_are_small() -> None:

@@ -1,6 +1,7 @@
 """Scripts of benchmarks/: every one can be imported, and these do what their pages say."""
 
 import csv
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -62,6 +63,15 @@ def test_the_page_says_what_is_not_applicable_and_where_ffnsl_is_behind(tmp_path
     assert again.returncode == 0 and "ok:" not in again.stdout
 
 
+DOCS = BENCHMARKS.parent / "docs" / "results"
+
+
+@pytest.mark.parametrize("page", ["decks", "structure", "processors"])
+def test_a_page_is_made_of_its_tables(script: Script, tmp_path: Path, page: str) -> None:
+    shutil.copytree(DOCS / page, tmp_path / page)
+    assert script(page).write(tmp_path).read_text() == (DOCS / f"{page}.md").read_text()
+
+
 # Records of long studies that the repository keeps.
 
 
@@ -87,9 +97,7 @@ def test_what_is_kept_starts_the_next_study(script: Script, tmp_path: Path) -> N
     kept.take(tmp_path / "nothing", second)
 
 
-@pytest.mark.parametrize(
-    "folder", sorted((BENCHMARKS.parent / "docs" / "results" / "runs").glob("*/")), ids=lambda path: path.name
-)
+@pytest.mark.parametrize("folder", sorted((DOCS / "runs").glob("*/")), ids=lambda path: path.name)
 def test_kept_records_are_read(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     records = Store(folder, must_exist=True).latest()
     assert records and not capsys.readouterr().err
