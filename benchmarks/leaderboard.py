@@ -27,7 +27,14 @@ from nsl_bench.leaderboard.contests import Contest, read_contests
 from nsl_bench.leaderboard.likeness import look_at
 from nsl_bench.leaderboard.packing import row_of, write_lines
 from nsl_bench.leaderboard.predictions import rows_of
-from nsl_bench.leaderboard.score_report import SCORES, Look, ScoredRun, ScoreReport, write_scores
+from nsl_bench.leaderboard.score_report import (
+    SCORES,
+    ExampleScores,
+    Look,
+    ScoredRun,
+    ScoreReport,
+    write_scores,
+)
 from nsl_bench.leaderboard.submission import MANIFEST, PREDICTIONS, RUNS, Manifest
 
 from nsl_bench.core import registry
@@ -123,6 +130,16 @@ def scored(
         )
 
 
+def example_scores(contest: Contest, skill: float, seed: int) -> Iterator[ExampleScores]:
+    """Each test example's mean score over shares, so that all pairs of learners are compared."""
+    rng = np.random.default_rng(seed)
+    n = registry.create("benchmark", contest.task).test_size
+    for metric, better in (("framework_accuracy", 0.0), ("hypothesis_accuracy", 0.1)):
+        right = rng.binomial(len(contest.percents), min(1.0, skill + better), (contest.repeats, n))
+        parts = (right * (10_000 // len(contest.percents))).tolist()
+        yield ExampleScores(contest.name, "softmax", metric, tuple(map(tuple, parts)))
+
+
 def submitted(contest: Contest, rules: tuple[str, ...]) -> Iterator[dict[str, Any]]:
     """What a submission says of its runs."""
     for cell in contest.cells:
@@ -166,15 +183,15 @@ def make(folder: Path, submissions: int) -> int:
         if (place / SCORES).is_file():
             continue
         place.mkdir(parents=True, exist_ok=True)
-        manifest = Manifest(
-            f"Learner {seed}", f"learner_{seed}", "pretrained", "CC-BY-4.0", date="2026-01-01"
-        )
+        learner = f"learner_{seed}" if seed else "ffnsl"
+        manifest = Manifest(f"Learner {seed}", learner, "pretrained", "CC-BY-4.0", date="2026-01-01")
         (place / MANIFEST).write_text(json.dumps(asdict(manifest)))
         os.link(shared, place / PREDICTIONS)
         write_lines(place / RUNS, said)
         skill = 0.5 + 0.5 * seed / submissions
         scores = tuple(run for contest in contests for run in scored(contest, skill, seed, looks))
-        write_scores(ScoreReport(manifest.name, (), runs=scores), place / SCORES)
+        examples = tuple(e for contest in contests for e in example_scores(contest, skill, seed))
+        write_scores(ScoreReport(manifest.name, (), runs=scores, examples=examples), place / SCORES)
     return total
 
 
@@ -225,10 +242,12 @@ def main() -> None:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu, memory = used.ru_utime + used.ru_stime, used.ru_maxrss / 1024**2
     size = sum(p.stat().st_size for p in site.rglob("*") if p.is_file()) / 1024**2
-    overview = (site / "index.html").stat().st_size / 1024**2
+    overview = (site / "index.html").stat().st_size / 1000
+    pair = (site / "data/learners.js", *sorted((site / "data/learner").iterdir())[:2])
+    pair_kb = sum(path.stat().st_size for path in pair) / 1000
     print(f"{options.submissions} submissions, {runs:,} runs")
     print(f"build: {wall:.1f} s wall, {cpu:.1f} s CPU, at most {memory:.2f} GB a process")
-    print(f"site: {size:,.0f} MB; overview: {overview:.2f} MB")
+    print(f"site: {size:,.0f} MB; overview: {overview:.0f} kB; data of a pair: {pair_kb:.0f} kB")
     seconds = opening_time(site)
     print("overview opens: " + ("no browser here" if seconds is None else f"{seconds:.2f} s"))
 

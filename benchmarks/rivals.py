@@ -24,6 +24,7 @@ from nsl_bench.leaderboard.contests import BOARD, Contest
 from nsl_bench.leaderboard.entries import Entry
 from nsl_bench.leaderboard.predictions import rows_of
 from nsl_bench.leaderboard.reading import Tunings
+from nsl_bench.leaderboard.site.supervision import supervision, words_of
 from nsl_bench.leaderboard.submission import PREDICTIONS
 from nsl_bench.leaderboard.truth import Truth
 from pages import DOCS, Top, kept, listed, points, write
@@ -32,10 +33,8 @@ from reference import SECONDS, TRIALS
 from nsl_bench.core import registry
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import UserError
-from nsl_bench.core.types import BLANK
-from nsl_bench.data.splits import make_source, symbolic_split, task_of_split
+from nsl_bench.data.splits import task_of_split
 from nsl_bench.learners.environments import entrant
-from nsl_bench.perception.trained_networks import trained
 from nsl_bench.run.true_rule import is_true_rule
 
 MAIN = {
@@ -76,11 +75,6 @@ class Difference:
     low: float
     high: float
     word: str
-
-
-def words_of(track: str) -> str:
-    """A track as people write it."""
-    return track.replace("_", " ")
 
 
 def differences(board: Board, contest: Contest) -> Iterator[Difference]:
@@ -244,38 +238,6 @@ def failed(rows: pd.DataFrame) -> str:
     return told.to_markdown(index=False, disable_numparse=True) if len(told) else "No run failed."
 
 
-def supervision(board: Board, contest: Contest) -> Iterator[dict[str, object]]:
-    """What each entry of a contest was told, from its track, its network, the task and its options."""
-    task: Benchmark = registry.create("benchmark", contest.task)
-    source = make_source(task, contest.source)
-    train = symbolic_split(task, "train", contest.size, 1, seed=contest.seed)
-    shown = int((train.concepts != BLANK).sum())
-    height, width = source.shape[:2]
-    for entry in board.of(contest):
-        track, spec = entry.track, entry.manifest.learner
-        labelled = {"symbolic": shown, "concept_labels": shown}.get(track, 0)
-        images, side = (0, "") if track == "symbolic" else (shown, f"{height} x {width}")
-        before = entrant(spec).citation.partition("weights ")[2] if "env:" in spec else ""
-        if track == "pretrained":
-            network = trained(entry.network, task, source, progress=False)
-            labelled = images = network.details["training"]["images"]
-            side = f"{network.architecture.height} x {network.architecture.width}"
-            before = f"perceiver {entry.network}"
-        yield {
-            "contest": contest.name,
-            "learner": entry.title,
-            "track": words_of(track),
-            "concept labels": labelled,
-            "task labels": task.size(contest.size),
-            "images": images,
-            "pixels": side,
-            "pre-training": before,
-            "knowledge": knowledge(track, spec),
-            "confidences": confidences(track, spec),
-            "trials": entry.manifest.tuning_trials,
-        }
-
-
 NEAR = 0.7
 """A run that learned for this share of its time or longer may have ended because of the time: learners end
 before four fifths of it. The passes that were made are not in a submission."""
@@ -350,32 +312,6 @@ def kept_own(rows: pd.DataFrame) -> str:
         )
     nothing = "The trials of these entries were not kept."
     return pd.DataFrame(told).to_markdown(index=False, disable_numparse=True) if told else nothing
-
-
-def knowledge(track: str, spec: str) -> str:
-    """What of the task's rules a learner is given and uses."""
-    if track == "known_rules":
-        return "the true rule"
-    if spec.partition(":")[0] in ("ffnsl", "nsl"):
-        return "background, bias"
-    return "features of the solution" if "knowledge" in spec else ""
-
-
-CHOOSING = ("random_forest", "fcn", "xgboost", "ebm", "figs")
-"""Learners whose inputs and weights of examples are tuned with their other options."""
-
-
-def confidences(track: str, spec: str) -> str:
-    """What a learner does with a network's confidences."""
-    if track != "pretrained":
-        return ""
-    options = dict(part.split("=", 1) for part in spec.replace(":", ",").split(",") if "=" in part)
-    if spec.partition(":")[0] in ("ffnsl", "nsl"):
-        return "weights" if options.get("penalty", "network") == "network" else "none"
-    used = [options.get("inputs", ""), "weights" if options.get("weights") == "confidence" else ""]
-    told = ", ".join(word for word in used if word and word != "concepts")
-    chooses = spec.startswith("tuned:") and any(name in spec for name in CHOOSING)
-    return told or ("may choose" if chooses else "none")
 
 
 def spans(rows: pd.DataFrame) -> str:

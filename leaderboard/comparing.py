@@ -41,6 +41,11 @@ class Difference:
     high: float
     word: str = ""
 
+    def reversed(self) -> Difference:
+        """How much better the other one is."""
+        word = {"better": "worse", "worse": "better"}.get(self.word, self.word)
+        return Difference(-self.mean, -self.high, -self.low, word)
+
     @classmethod
     def over_splits(cls, better: Matrix) -> Difference:
         """Of one number a train split, as atoms and seconds are; descriptive.
@@ -101,6 +106,15 @@ class Comparison(Generic[L]):
             self.learners[i]: self._difference(i, k, float(p)) for i, p in zip(rest, corrected, strict=True)
         }
 
+    def beside(self, learner: L) -> dict[L, Difference]:
+        """How much better a learner is than each other one, corrected over all pairs, as ranks are."""
+        k = self._place[learner]
+        return {
+            other: self._difference(k, i, float(self._corrected[k, i]))
+            for other, i in self._place.items()
+            if i != k
+        }
+
     def _difference(self, i: int, k: int, corrected: float | None) -> Difference:
         pairs = self.pairs
         mean, error, df = (float(m[i, k]) for m in (pairs.differences, pairs.std_errs, pairs.df))
@@ -113,16 +127,22 @@ class Comparison(Generic[L]):
         return Difference(mean, mean - reach, mean + reach, word)
 
     @cached_property
+    def _corrected(self) -> Matrix:
+        """float64 [learners, learners]: p values corrected over all pairs."""
+        n = len(self.learners)
+        rows, columns = np.triu_indices(n, 1)
+        corrected = np.ones((n, n))
+        corrected[rows, columns] = corrected[columns, rows] = holm(self.pairs.p_values[rows, columns])
+        return corrected
+
+    @cached_property
     def ranks(self) -> dict[L, tuple[int, int]]:
         """The best and the worst rank that a learner can have; all of them hold together with 95 %.
 
         Mohamad, Goeman and van Zwet: "Simultaneous confidence intervals for ranks", 2022.
         """
         n = len(self.learners)
-        rows, columns = np.triu_indices(n, 1)
-        differ = np.zeros((n, n), np.bool_)
-        differ[rows, columns] = holm(self.pairs.p_values[rows, columns]) < _LEVEL
-        differ |= differ.T
+        differ = self._corrected < _LEVEL
         better = (differ & (self.pairs.differences < 0)).sum(axis=1)  # of the others than this one
         worse = (differ & (self.pairs.differences > 0)).sum(axis=1)
         return {self.learners[k]: (1 + int(better[k]), n - int(worse[k])) for k in range(n)}

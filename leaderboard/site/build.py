@@ -11,6 +11,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
+from importlib.metadata import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,17 +24,20 @@ from nsl_bench.report.curves import Series, points_of
 from nsl_bench.report.published.papers import ffnsl2023, paper
 from nsl_bench.report.style import learner_slots, line_slots
 
-from ..board import AREAS, FRONT, Board
+from ..board import FRONT, Board
 from ..comparing import Difference
 from ..contests import Contest
 from ..entries import Entry
 from ..likeness import Likeness, likenesses
+from ..score_report import COMPARED
 from ..submission import slug
 from . import takeaway
 from .charts import Curve, Front, write_charts
-from .examples import write_pictures
-from .pages import learner_page, rows_of
-from .rundata import write_runs, write_test
+from .examples import sample_of, write_pictures
+from .learners import SmallCurve, write_learner, write_learners
+from .pages import learner_page, rows_of, with_values
+from .rundata import Samples, test_numbers, write_runs, write_script, write_test
+from .supervision import given
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -110,7 +114,11 @@ def _environment() -> Environment:
     )
     environment.filters["number"] = _number
     environment.filters["points"] = _points
-    environment.globals.update(metrics=METRICS, version=__version__, tables=tuple(takeaway.FORMS))
+    told = (line.split(", ", 1) for line in metadata("nsl-bench").get_all("Project-URL", []))
+    links = {name.lower(): address for name, address in told}
+    environment.globals.update(
+        metrics=METRICS, version=__version__, tables=tuple(takeaway.FORMS), links=links
+    )
     return environment
 
 
@@ -129,60 +137,91 @@ def _points(difference: Difference | None) -> str:
 
 
 def _build(board: Board, out: Path, pictures: bool, workers: int) -> int:
-    page = _Pages(board, out).write
+    pages = _Pages(board, out)
+    page = pages.write
     shutil.copytree(_HERE / "static", out / "static")
     with_entries = [contest for contest in board.contests if board.of(contest)]
     takeaway.write_areas(board, out / "data/tables")
     (out / "data/nsl-bench.bib").write_text(takeaway.bibtex(board), encoding="utf-8")
-    folder = out / "data/curves"
-    stories = {c.name: story for c in with_entries if (story := _story(board, c, folder)) is not None}
-    write_charts("front", list(stories.values()), folder)
     endings = ("csv", *(("png", "svg", "pdf") if pictures else ()))
-    rows = [row for contest in with_entries for row in rows_of(board, contest)]
     page(
         "index.html",
         "index.html",
-        rows=rows,
-        areas=[m for m in AREAS if any(row.areas[m] for row in rows)],
+        view=_view(pages, with_entries[0], COMPARED[0], endings) if with_entries else "",
+        compared=COMPARED,
         contests=with_entries,
-        stories=stories,
-        chart_files=endings,
     )
-    drawn: list[Curve | Front] = [*stories.values()] if pictures else []
-    for contest in with_entries:
-        curves = list(_curves(board, contest, folder))
-        tracks = [_pareto(board, contest, track, folder) for track in board.tracks(contest)]
-        charts = [*curves, *(track["chart"] for track in tracks if track["chart"])]
-        write_charts(contest.name, charts, folder)
-        drawn += charts if pictures else []
-        rows = rows_of(board, contest, board.areas_of(contest))
-        page(
-            "contest.html",
-            f"benchmark/{contest.name}.html",
-            contest=contest,
-            areas=[m for m in board.areas_of(contest) if any(row.areas[m] for row in rows)],
-            task=registry.create("benchmark", contest.task),
-            tested=registry.create("benchmark", contest.tested),
-            rows=rows,
-            reference=board.reference(contest),
-            tracks=tracks,
-            kept_out=board.kept_out(contest),
-            curves=curves,
-            chart_files=endings,
-            shown=[line.title for line in stories[contest.name].series] if contest.name in stories else [],
-            pictures=write_pictures(contest, out / "pictures"),
-            paper=paper("ffnsl2023"),
-        )
-    page("run.html", "run.html")
+    write_learners(board, out / "data/learners.js")
+    for template in ("run.html", "compare.html"):
+        page(template, template)
     page("about.html", "about.html", contests=with_entries, paper=paper("ffnsl2023"))
+    drawn: list[Curve | Front] = []
+    for contest in with_entries:
+        charts = _task_page(pages, contest, endings)
+        drawn += charts if pictures else []
     rest = [*range(len(board.entries)), *drawn]
     chunks = [[contest] for contest in with_entries] + [
         rest[k : k + _CHUNK] for k in range(0, len(rest), _CHUNK)
     ]
-    likeness_of = likenesses(board, workers)
-    for _ in spread(_write, (board, out, likeness_of), chunks, workers if len(chunks) > _FEW else 1):
+    samples = {
+        (c.name, number): sample_of(board, c, number, out / "pictures")
+        for c in with_entries
+        for number in test_numbers(c)
+    }
+    shared = board, out, likenesses(board, workers), samples
+    for _ in spread(_write, shared, chunks, workers if len(chunks) > _FEW else 1):
         pass
     return sum(path.is_file() for path in out.rglob("*"))
+
+
+def _task_page(pages: _Pages, contest: Contest, endings: Sequence[str]) -> list[Curve | Front]:
+    """Write a contest's page, and its views for the front page; the charts whose pictures are to be drawn."""
+    board, folder = pages.board, pages.out / "data/curves"
+    story = _story(board, contest, folder)
+    curves = list(_curves(board, contest, folder))
+    tracks = [_pareto(board, contest, track, folder) for track in board.tracks(contest)]
+    charts = [*curves, *(track["chart"] for track in tracks if track["chart"])]
+    write_charts(contest.name, charts, folder)
+    rows = rows_of(board, contest, board.areas_of(contest))
+    pages.write(
+        "contest.html",
+        f"benchmark/{contest.name}.html",
+        contest=contest,
+        areas=with_values(board.areas_of(contest), rows),
+        task=registry.create("benchmark", contest.task),
+        tested=registry.create("benchmark", contest.tested),
+        rows=rows,
+        reference=board.reference(contest),
+        tracks=tracks,
+        kept_out=board.kept_out(contest),
+        curves=curves,
+        chart_files=endings,
+        pictures=write_pictures(contest, pages.out / "pictures"),
+        paper=paper("ffnsl2023"),
+    )
+    for metric in COMPARED:
+        _view(pages, contest, metric, endings)
+    return [*charts, *([story] if story else [])]
+
+
+def _view(pages: _Pages, contest: Contest, metric: str, endings: Sequence[str]) -> str:
+    """What the front page shows of a contest and a metric, as HTML; also written as a file of its own."""
+    board, folder = pages.board, pages.out / "data/curves"
+    main = metric == COMPARED[0]
+    story = _story(board, contest, folder, metric)
+    rows = rows_of(board, contest, metric="" if main else metric)
+    html = pages.text(
+        "view.html",
+        contest=contest,
+        metric=metric,
+        story=story,
+        rows=rows,
+        areas=with_values((COMPARED[0], *COMPARED[2:], "atoms", "learning_time"), rows),
+        chart_files=endings if main else endings[:1],
+    )
+    write_charts(f"{contest.name}-story-{metric}", [story] if story else [], folder)
+    write_script(pages.out / f"data/views/{contest.name}-{metric}.js", "view", html)
+    return html
 
 
 class _Pages:
@@ -195,41 +234,52 @@ class _Pages:
         """Write a page; values are what its template speaks of."""
         target = self.out / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        root = "../" * path.count("/")
-        text = self._environment.get_template(template).render(root=root, board=self.board, **values)
+        text = self.text(template, root="../" * path.count("/"), **values)
         target.write_text(text, encoding="utf-8")
+
+    def text(self, template: str, root: str = "", **values: Any) -> str:
+        """A page, or a part of one, as HTML; `root` leads to the site's folder."""
+        return self._environment.get_template(template).render(root=root, board=self.board, **values)
 
 
 def _write(
-    shared: tuple[Board, Path, Mapping[str, Likeness]], work: Sequence[Contest | int | Curve | Front]
+    shared: tuple[Board, Path, Mapping[str, Likeness], Samples], work: Sequence[Contest | int | Curve | Front]
 ) -> None:
     """Tables of contests, pages and runs of entries (given by their place), and the pictures of charts."""
-    board, out, likeness_of = shared
+    board, out, likeness_of, samples = shared
     pages = _Pages(board, out)
+    slots = _slots(board)
     for item in work:
         if isinstance(item, Curve | Front):
             item.draw()
         elif isinstance(item, Contest):
             takeaway.write_tables(board, item, out / "data/tables")
-            write_test(item, out / f"data/test/{item.name}.js")
+            write_test(item, out / f"data/test/{item.name}.js", samples)
         else:
-            _write_entry(pages, board.entries[item], likeness_of[board.entries[item].slug])
+            entry = board.entries[item]
+            _write_entry(pages, entry, likeness_of[entry.slug], slots, samples)
 
 
-def _write_entry(pages: _Pages, entry: Entry, likeness: Likeness) -> None:
+def _write_entry(
+    pages: _Pages, entry: Entry, likeness: Likeness, slots: Mapping[str, int], samples: Samples
+) -> None:
     board = pages.board
     mine = [contest for contest in board.contests if contest.name in entry.values]
     submitted = entry.submitted()
     records = {contest.name: list(entry.records(contest, submitted)) for contest in mine}
+    contests = [learner_page(board, entry, c, records[c.name], submitted) for c in mine]
     pages.write(
         "learner.html",
         f"learner/{entry.slug}.html",
         entry=entry,
         likeness=likeness,
-        contests=[learner_page(board, entry, c, records[c.name], submitted) for c in mine],
+        contests=contests,
+        given={c.name: given(entry, c) for c in mine},
+        curves=list(SmallCurve.all_of(board, entry, slots)),
     )
+    write_learner(board, entry, contests, slots.get(entry.slug, 0), pages.out / "data/learner")
     runs = [(contest, [record for _, record in records[contest.name]]) for contest in mine]
-    write_runs(entry.folder, runs, pages.out / "data/runs" / entry.slug)
+    write_runs(entry, runs, pages.out / "data/runs" / entry.slug, samples)
 
 
 def _pareto(board: Board, contest: Contest, track: str, folder: Path) -> dict[str, Any]:
@@ -267,11 +317,11 @@ def _mean(board: Board, entry: Entry, contest: Contest, metric: str) -> float:
 
 def _curves(board: Board, contest: Contest, folder: Path) -> Iterator[Curve]:
     """The curves of a contest: each of its metrics over each shift."""
-    entries = [e for e in board.of(contest) if e.track != "symbolic" and e.whole(contest)]
-    entries.sort(key=lambda e: -_mean(board, e, contest, board.main_metric(e.track)))
-    entries = entries[:_MOST_LINES]
+    first = _chosen(board, contest)
+    entries = list(dict.fromkeys([*first, *_by_accuracy(board, contest)[:_MOST_LINES]]))
     slots = _slots(board)
     published = ffnsl2023(contest.benchmark)
+    shown = [e.title for e in first]
     for shift in contest.shifts:
         for metric in board.areas_of(contest):
             series = [Series(e.title, tuple(e.curve(contest, shift, metric)), slots[e.slug]) for e in entries]
@@ -279,23 +329,32 @@ def _curves(board: Board, contest: Contest, folder: Path) -> Iterator[Curve]:
             series = [s for s in series if s.points]
             base = folder / f"{contest.name}-{slug(shift)}-{metric}"
             if series:
-                yield Curve(shift, metric, f"{contest.benchmark}, shift {shift}", series, base)
+                yield Curve(shift, metric, f"{contest.benchmark}, shift {shift}", series, base, shown)
 
 
-def _story(board: Board, contest: Contest, folder: Path) -> Curve | None:
-    """The front page's curve of a contest: FFNSL, the best learners of two kinds, and the majority class."""
-    reference, metric = board.reference(contest), "framework_accuracy"
-    entries = [e for e in board.of(contest) if e.track != "symbolic" and e.whole(contest)]
-    entries.sort(key=lambda e: -_mean(board, e, contest, metric))
-    others = [e for e in entries if not e.is_ours and not e.manifest.told_the_answer]
-    best = [_first(e for e in others if e.track == track) for track in ("pretrained", "end_to_end")]
-    majority = _first(e for e in entries if e.manifest.learner == "majority")
-    chosen = dict.fromkeys(e for e in (reference, *best, majority) if e is not None)
-    slots = _slots(board)
-    shift = contest.shifts[0]
-    series = [Series(e.title, tuple(e.curve(contest, shift, metric)), slots[e.slug]) for e in chosen]
-    base = folder / f"{contest.name}-story"
+def _story(board: Board, contest: Contest, folder: Path, metric: str = COMPARED[0]) -> Curve | None:
+    """The front page's curve of a contest and a metric."""
+    slots, shift = _slots(board), contest.shifts[0]
+    points = {e: tuple(e.curve(contest, shift, metric)) for e in _chosen(board, contest)}
+    series = [Series(e.title, line, slots[e.slug]) for e, line in points.items() if line]
+    base = folder / f"{contest.name}-story-{metric}"
     return Curve(shift, metric, f"{contest.benchmark}, shift {shift}", series, base) if series else None
+
+
+def _by_accuracy(board: Board, contest: Contest) -> list[Entry]:
+    """The entries on images that have all runs of a contest, the best first."""
+    entries = [e for e in board.of(contest) if e.track != "symbolic" and e.whole(contest)]
+    return sorted(entries, key=lambda e: -_mean(board, e, contest, COMPARED[0]))
+
+
+def _chosen(board: Board, contest: Contest) -> list[Entry]:
+    """The lines that are shown at first: FFNSL, the best learners of two kinds, and the majority class."""
+    entries = _by_accuracy(board, contest)
+    majority = _first(e for e in entries if e.manifest.learner == "majority")
+    others = [e for e in entries if not e.is_ours and not e.manifest.told_the_answer and e is not majority]
+    best = [_first(e for e in others if e.track == track) for track in ("pretrained", "end_to_end")]
+    chosen = (board.reference(contest), *best, majority)
+    return list(dict.fromkeys(e for e in chosen if e is not None))
 
 
 def _first(entries: Iterator[Entry]) -> Entry | None:

@@ -15,7 +15,7 @@ from nsl_bench.report.curves import Series, draw_series
 from nsl_bench.report.escaping import csv_text, in_picture
 from nsl_bench.report.style import COLOURS, wrapped
 
-from .rundata import script
+from .rundata import write_script
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,6 +46,7 @@ class Curve:
     Attributes:
         series: the lines; a slot of colour, marker and dashes each (`nsl_bench.report.style`).
         base: path of the files, without an ending.
+        shown: titles of the lines that are shown at first, and in pictures; empty: all.
     """
 
     shift: str
@@ -53,6 +54,7 @@ class Curve:
     heading: str
     series: Sequence[Series]
     base: Path
+    shown: Sequence[str] = ()
 
     @property
     def scale(self) -> str:
@@ -77,7 +79,8 @@ class Curve:
         from matplotlib.lines import Line2D
 
         # Margins of its own: matplotlib's layouts draw everything once more for each file.
-        labels = [wrapped(s.title, _LETTERS) for s in self.series]
+        series = [s for s in self.series if s.title in self.shown] or self.series
+        labels = [wrapped(s.title, _LETTERS) for s in series]
         below = _INCHES_A_LINE * sum(label.count("\n") + 1 for label in labels) + 0.1
         with _figure(self.base, (_WIDTH, _HEIGHT + below)) as figure:
             edges = (below + 0.14 * _HEIGHT, below + 0.91 * _HEIGHT)
@@ -85,7 +88,7 @@ class Curve:
             figure.subplots_adjust(left=0.12, right=0.98, bottom=bottom, top=top)
             axis = figure.add_subplot()
             unit, logarithmic = self.scale == "unit", self.scale == "logarithmic"
-            lines: list[Line2D] = draw_series(axis, self.series, unit=unit, logarithmic=logarithmic)
+            lines: list[Line2D] = draw_series(axis, series, unit=unit, logarithmic=logarithmic)
             axis.set_xlabel("share of shifted examples (%)")
             axis.set_ylabel(METRICS[self.metric].title)
             axis.set_title(in_picture(self.heading), fontsize=9)
@@ -147,7 +150,7 @@ def write_charts(name: str, charts: Sequence[Curve | Front], folder: Path) -> No
     texts: Mapping[str, str] = {chart.base.name: csv_text(chart.table()) for chart in charts}
     for chart, text in texts.items():
         (folder / f"{chart}.csv").write_text(text, encoding="utf-8")
-    (folder / f"{name}.js").write_text(script("charts", texts), encoding="utf-8")
+    write_script(folder / f"{name}.js", "charts", texts)
 
 
 @contextmanager

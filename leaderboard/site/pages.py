@@ -33,11 +33,12 @@ class Row:
     Attributes:
         entry, contest: which.
         rank: the ranks that it can have.
-        difference: to FFNSL, by the metric that ranks; None for FFNSL itself and where it is not known.
+        metric: the metric that is compared; the one that ranks unless another is asked for.
+        difference: to FFNSL, by this metric; None for FFNSL itself and where it is not known.
         to_best: to the best entry, by the same metric.
         without_shift: the metric at 0 %.
         lost: what the mean over shares lacks to it.
-        areas: mean over shares by metric.
+        areas: mean over shares by metric; that of the compared one is there in any case.
         succeeded: the metric's mean over the runs that did not fail, where some did; else None.
         runs: number of runs.
         failures: how many of them failed.
@@ -46,6 +47,7 @@ class Row:
     entry: Entry
     contest: Contest
     rank: Rank
+    metric: str
     difference: Difference | None
     to_best: Difference | None
     without_shift: float
@@ -65,15 +67,25 @@ class Row:
         return "all of its runs failed" if self.failures == self.runs else "runs are missing"
 
 
-def rows_of(board: Board, contest: Contest, metrics: Sequence[str] = AREAS) -> list[Row]:
-    """A row an entry of a contest, best first; those without a rank come last."""
-    rows = [_row(board, contest, entry, metrics) for entry in board.of(contest)]
-    rows.sort(key=lambda row: _order(board, row))
+def rows_of(board: Board, contest: Contest, metrics: Sequence[str] = AREAS, metric: str = "") -> list[Row]:
+    """A row an entry of a contest, best first; those without a rank come last.
+
+    Args:
+        metric: what is compared; by default the metric that ranks.
+    """
+    rows = [row_of(board, contest, entry, metrics, metric) for entry in board.of(contest)]
+    rows.sort(key=_order)
     return rows
 
 
-def _row(board: Board, contest: Contest, entry: Entry, metrics: Sequence[str]) -> Row:
-    metric = board.main_metric(entry.track)
+def with_values(metrics: Sequence[str], rows: Sequence[Row]) -> list[str]:
+    """The metrics that a row has a number of."""
+    return [metric for metric in metrics if any(row.areas.get(metric) for row in rows)]
+
+
+def row_of(board: Board, contest: Contest, entry: Entry, metrics: Sequence[str], metric: str = "") -> Row:
+    """The row of an entry; see `rows_of`."""
+    metric = metric or board.main_metric(entry.track)
     area, start = board.area(entry, contest, metric), entry.without_shift(contest, metric)
     sign = 1 if METRICS[metric].higher_is_better else -1
     comparison = board.comparison(contest, metric, entry.track)
@@ -84,22 +96,22 @@ def _row(board: Board, contest: Contest, entry: Entry, metrics: Sequence[str]) -
         entry,
         contest,
         board.rank(entry, contest),
+        metric,
         board.differences(contest, metric).get(entry),
         best,
         start,
         sign * (start - area.mean) if area else math.nan,
-        {metric: board.area(entry, contest, metric) for metric in metrics},
+        {metric: board.area(entry, contest, metric) for metric in (*metrics, metric)},
         entry.succeeded(contest, metric),
         sum(length > 0 for _, length in entry.spans[contest.name]),
         entry.failures(contest),
     )
 
 
-def _order(board: Board, row: Row) -> tuple[bool, bool, float, str]:
-    """By the metric that ranks, entries on images before those on true concepts."""
-    metric = board.main_metric(row.entry.track)
-    area, sign = row.areas[metric], -1 if METRICS[metric].higher_is_better else 1
-    mean = sign * area.mean if area else 0.0
+def _order(row: Row) -> tuple[bool, bool, float, str]:
+    """By the compared metric, entries on images before those on true concepts."""
+    area, sign = row.areas[row.metric], -1 if METRICS[row.metric].higher_is_better else 1
+    mean = sign * area.mean if area else math.inf
     return (row.entry.track == "symbolic", bool(row.why_unranked), mean, row.entry.title)
 
 
@@ -149,6 +161,11 @@ class ContestOfLearner:
     hypotheses: Sequence[tuple[str, Sequence[Hypotheses]]]
     tunings: Tunings | None
 
+    @property
+    def with_values(self) -> set[str]:
+        """The metrics that it has any number of."""
+        return {metric for point in self.points for metric in point.means}
+
 
 def learner_page(
     board: Board,
@@ -171,7 +188,7 @@ def learner_page(
     metrics = board.areas_of(contest)
     return ContestOfLearner(
         contest,
-        _row(board, contest, entry, metrics),
+        row_of(board, contest, entry, metrics),
         {m: entry.spreads[contest.name, m] for m in metrics if (contest.name, m) in entry.spreads},
         command,
         list(_points(entry, contest, records, metrics)),

@@ -1,13 +1,16 @@
 """Runs as data: one script file an entry and contest, which the run page loads, also from ``file://``.
 
 A file calls ``nslBench.runs([...])`` with the records and, for each run and evaluation, the predicted labels
-(one character an example) and the probability of the true label (one byte an example, base64).
+(one character an example), and in base64, one byte each, the probability of every example's true label and
+those of all labels of the sample that has images. `examples` names a few right and wrong ones of this
+sample, each with the rules that fire on what the network sees in it.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,21 +20,57 @@ import numpy.typing as npt
 
 from nsl_bench.core import registry
 from nsl_bench.core.benchmark import Benchmark
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.metrics import METRICS
+from nsl_bench.core.shift import STANDARD
 from nsl_bench.core.types import Split
 from nsl_bench.data.splits import symbolic_split
+from nsl_bench.logic.guarded.call import guarded
+from nsl_bench.logic.guarded.child import Allowance
+from nsl_bench.run.agreement import branches_that_apply, tree_columns
 
-from ..contests import Contest
+from ..contests import Cell, Contest
+from ..entries import Entry
 from ..predictions import LETTERS, read_accepted
 from ..submission import PREDICTIONS
+from .examples import Sample
 
 _SHOWN = 400
 """Characters of a test example's description."""
+
+_FEW = 3
+"""Right examples, and wrong ones, of a run that are shown with images."""
+
+_LONGEST = {"asp": 3000, "tree": 50_000}
+_MOST, _SHOWN_RULES, _TEXT, _SECONDS = 8, 6, 300, 20.0
+"""Of rules that fire: characters of a hypothesis by its language, ASP hypotheses of an entry and contest
+(those of most runs), rules an example, characters of each, seconds for a hypothesis."""
+
+Samples = Mapping[tuple[str, int], Sample | None]
+"""By contest and number of the test set."""
+
+_MEMORY_BYTES = 4 * 1024**3
+
+_View = tuple[str, str]
+"""Network and shift."""
+
+_Asked = tuple[int, str, tuple[str, ...]]
+"""Number of the test set, language, and rules."""
+
+_FIRED: dict[tuple[Any, ...], list[list[int]]] = {}
+"""What is known, since train splits and entries often have the same rules."""
 
 
 def script(function: str, value: Any) -> str:
     """A script file that hands a value over; no ``</script>`` or comment can be in it."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
     return f"nslBench.{function}({text.replace('<', chr(92) + 'u003c')});\n"
+
+
+def write_script(path: Path, function: str, value: Any) -> None:
+    """Write a script file that hands a value over (`script`)."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(script(function, value), encoding="utf-8")
 
 
 @cache
@@ -58,18 +97,24 @@ def test_labels(benchmark: str, seed: int, number: int = 1) -> tuple[npt.NDArray
     return split.labels.astype(np.int64), task.labels.names
 
 
-def write_test(contest: Contest, path: Path) -> None:
-    """The test sets of a contest by number: labels and what each example shows.
-
-    Those of a sealed round are left out: each share has its own.
-    """
+def test_numbers(contest: Contest) -> list[int]:
+    """The numbers of a contest's test sets; none of a sealed round, each share of which has its own."""
     repeats = () if contest.sealed_round else range(1, contest.repeats + 1)
-    numbers = sorted({_number(contest.tested, repeat) for repeat in repeats})
+    return sorted({_number(contest.tested, repeat) for repeat in repeats})
+
+
+def write_test(contest: Contest, path: Path, samples: Samples) -> None:
+    """The test sets of a contest by number: labels, what each example shows, and the sample with images."""
+    numbers = test_numbers(contest)
     names = registry.create("benchmark", contest.tested).labels.names
     sets = {str(number): _examples_of(contest, number) for number in numbers}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    value = {"contest": contest.name, "names": names, "sets": sets}
-    path.write_text(script("test", value), encoding="utf-8")
+    for number in numbers:
+        if sample := samples.get((contest.name, number)):
+            sets[str(number)]["sample"] = sample.value(contest)
+    of_labels = [f"{name}_{label}" for name, one in METRICS.items() if one.per_label for label in names]
+    told = {name: [METRICS[name].title, METRICS[name].digits] for name in (*METRICS, *of_labels)}
+    value = {"contest": contest.name, "names": names, "sets": sets, "metrics": told}
+    write_script(path, "test", value)
 
 
 def _examples_of(contest: Contest, number: int) -> dict[str, Any]:
@@ -82,32 +127,101 @@ def _examples_of(contest: Contest, number: int) -> dict[str, Any]:
     return {"labels": "".join(codes), "shown": [text[:_SHOWN] for text in texts]}
 
 
-def write_runs(folder: Path, records: Sequence[tuple[Contest, Sequence[dict[str, Any]]]], out: Path) -> None:
+def write_runs(
+    entry: Entry, records: Sequence[tuple[Contest, Sequence[dict[str, Any]]]], out: Path, samples: Samples
+) -> None:
     """The runs of an entry, a file a contest.
 
     Args:
         records: contests with their runs, as in the board's record.
         out: folder of the files, ``CONTEST.js``.
+        samples: by contest and number of the test set.
     """
     places: dict[str, npt.NDArray[np.int64]] = {}
     for contest, runs in (one for one in records if not one[0].sealed_round):
         for record in (record for record in runs if record["looks"]):
             number = _number(contest.tested, record["repeat"])
-            places[record["run"]] = _places(contest.tested, contest.seed, number)
-    path = folder / PREDICTIONS
+            places[record["run"]] = _places(contest, number, samples.get((contest.name, number)))
+    path = entry.folder / PREDICTIONS
     read = read_accepted(path, places) if places and path.is_file() else {}
-    out.mkdir(parents=True, exist_ok=True)
     for contest, runs in records:
         value = []
         for record in runs:
             plain = {key: what for key, what in record.items() if key != "looks"}
             plain["test_set"] = _number(contest.tested, record["repeat"])
             value.append({**plain, "predictions": read.get(record["run"], {})})
-        (out / f"{contest.name}.js").write_text(script("runs", value), encoding="utf-8")
+        _add_examples(entry, contest, value, samples)
+        write_script(out / f"{contest.name}.js", "runs", value)
+
+
+def _places(contest: Contest, number: int, sample: Sample | None) -> npt.NDArray[np.int64]:
+    """int64 [n]: where probabilities, example by example, have the true labels', and all of the sample."""
+    labels, names = test_labels(contest.tested, contest.seed, number)
+    rows = np.empty(0, np.int64) if sample is None else sample.rows
+    of_sample = rows[:, None] * len(names) + np.arange(len(names))
+    return np.concatenate([np.arange(len(labels)) * len(names) + labels, of_sample.reshape(-1)])
+
+
+def _add_examples(entry: Entry, contest: Contest, runs: Sequence[dict[str, Any]], samples: Samples) -> None:
+    """Add to each run a few right and wrong examples of the sample, and the rules that fire on each."""
+    asked: dict[_Asked, list[Any]] = {}
+    for run in runs:
+        sample = samples.get((contest.name, run["test_set"]))
+        if sample is None or not run["predictions"]:
+            continue
+        said = (run["predictions"].get("framework") or next(iter(run["predictions"].values())))["labels"]
+        right = [said[row] == LETTERS[sample.split.labels[row]] for row in sample.rows.tolist()]
+        few = [k for k, one in enumerate(right) if one][:_FEW]
+        few += [k for k, one in enumerate(right) if not one][-_FEW:]
+        pair = contest.shift_pair(Cell(run["shift"], run["percent"], run["repeat"]))
+        shifted = sample.shifted(pair.test_percent)
+        run["examples"] = [[k, None] for k in few]
+        rules = tuple(run["rules"])
+        for example in run["examples"]:
+            view = (entry.network, pair.test_shift if shifted[example[0]] else STANDARD)
+            view = ("", STANDARD) if entry.track == "symbolic" else view
+            known = view in sample.seen and (entry.network or entry.track == "symbolic")
+            if known and 0 < sum(map(len, rules)) <= _LONGEST[run["language"]]:
+                asked.setdefault((run["test_set"], run["language"], rules), []).append((view, example))
+    often = sorted(asked, key=lambda key: -len(asked[key]))
+    for key in [one for one in often if one[1] == "tree"] + [one for one in often if one[1] == "asp"][:_MOST]:
+        sample = samples[contest.name, key[0]]
+        if (
+            sample is not None and not sample.split.is_sequential
+        ):  # facts of a step are those of all before it
+            _fire(contest, sample, key, asked[key])
+
+
+def _fire(contest: Contest, sample: Sample, key: _Asked, examples: Sequence[tuple[_View, list[Any]]]) -> None:
+    """Write the rules that fire into examples, each a place in the sample and a list."""
+    number, language, rules = key
+    for view in dict.fromkeys(view for view, _ in examples):
+        known = (contest.name, number, view, rules)
+        if known not in _FIRED:
+            with suppress(UserError, RuntimeError, ValueError, OverflowError):  # clingo raises the latter
+                _FIRED[known] = _firing(contest, sample, view, language, rules)
+        for _, example in (one for one in examples if one[0] == view and known in _FIRED):
+            example[1] = [rules[k][:_TEXT] for k in _FIRED[known][example[0]][:_SHOWN_RULES]]
+
+
+def _firing(
+    contest: Contest, sample: Sample, view: _View, language: str, rules: tuple[str, ...]
+) -> list[list[int]]:
+    """Which rules fire on each example of the sample."""
+    if language == "tree":
+        columns = _columns(contest.tested, sample, view)
+        task: Benchmark = registry.create("benchmark", contest.tested)
+        return [[k] if k >= 0 else [] for k in branches_that_apply(task, rules, columns).tolist()]
+    background, facts = sample.facts(contest, view)
+    found: list[list[int]] = guarded(
+        "nsl_bench.logic.inference.explanation:rules_that_fire",
+        *(rules, background, facts),
+        doing="Finding the rules that fire",
+        allowance=Allowance(_SECONDS, _MEMORY_BYTES),
+    )
+    return found
 
 
 @cache
-def _places(benchmark: str, seed: int, number: int) -> npt.NDArray[np.int64]:
-    """int64 [n]: where a row of probabilities, example by example, holds those of the true labels."""
-    labels, names = test_labels(benchmark, seed, number)
-    return np.arange(len(labels)) * len(names) + labels
+def _columns(benchmark: str, sample: Sample, view: _View) -> Mapping[str, npt.NDArray[Any]]:
+    return tree_columns(registry.create("benchmark", benchmark), sample.metadata, sample.seen[view][0])

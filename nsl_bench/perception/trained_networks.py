@@ -121,17 +121,27 @@ def trained(
     return _obtain(network, benchmark, source, device=device, progress=progress)
 
 
+def kept(network: Network, benchmark: Benchmark, source: ImageSource) -> Network | None:
+    """A network as shipped or cached; None if it would have to be trained first."""
+    shipped = _shipped().get(identity(network, source).key, _place(network, source))
+    return network.load(shipped, benchmark.concept_space.concepts) if shipped.is_file() else None
+
+
+def _place(network: Network, source: ImageSource) -> Path:
+    """Where the cache has a network."""
+    return cache.folder("networks") / f"{network.name}-{identity(network, source).key}.safetensors"
+
+
 def _obtain(
     network: Network, benchmark: Benchmark, source: ImageSource, *, device: str, progress: bool
 ) -> Network:
     """A network trained: a shipped one, a cached one, or a new one."""
     concepts = benchmark.concept_space.concepts
     network.device = device
-    wanted = identity(network, source)
-    shipped = _shipped().get(wanted.key)
-    if shipped is not None:
-        return network.load(shipped, concepts)
-    path = cache.folder("networks") / f"{network.name}-{wanted.key}.safetensors"
+    found = kept(network, benchmark, source)
+    if found is not None:
+        return found
+    path = _place(network, source)
     with cache.lock(path):
         if path.is_file():
             return network.load(path, concepts)

@@ -136,21 +136,39 @@ def labels_by_tree(
         branches: each ``LABEL if FEATURE > NUMBER and ...``, or a label alone.
         concepts: int16 [n, slots], their concepts.
     """
-    if len(branches) > _MOST_BRANCHES:
-        raise UserError(f"A tree must have at most {_MOST_BRANCHES} branches; got {len(branches)}.")
+    applied = branches_that_apply(benchmark, branches, tree_columns(benchmark, split.metadata, concepts))
+    numbers = {name: k for k, name in enumerate(benchmark.labels.names)}
+    of_branch = [numbers[b if b in numbers else b.partition(" if ")[0]] for b in branches]
+    return np.array([*of_branch, UNDECIDED], np.int16)[applied]
+
+
+def tree_columns(
+    benchmark: Benchmark, metadata: Mapping[str, npt.NDArray[Any]], concepts: Concepts
+) -> dict[str, npt.NDArray[Any]]:
+    """The features that branches of a tree may name, each [n], for concepts [n, slots]."""
     columns: dict[str, npt.NDArray[Any]] = {}
     for knowledge in (True, False):
         with contextlib.suppress(UserError):
             of = benchmark.knowledge_features if knowledge else benchmark.features
-            values, names = of(concepts, split.metadata), benchmark.feature_names(knowledge=knowledge)
+            values, names = of(concepts, metadata), benchmark.feature_names(knowledge=knowledge)
             if len(names) != values.shape[1]:
                 names = tuple(f"x{k + 1}" for k in range(values.shape[1]))
             columns.update(zip(names, values.T, strict=True))
-    numbers = {name: k for k, name in enumerate(benchmark.labels.names)}
-    labels = np.full(len(split), UNDECIDED, np.int16)
-    left = np.ones(len(split), np.bool_)
-    for branch in branches:
-        label, _, body = (branch, "", "") if branch in numbers else branch.partition(" if ")
+    return columns
+
+
+def branches_that_apply(
+    benchmark: Benchmark, branches: tuple[str, ...], columns: Mapping[str, npt.NDArray[Any]]
+) -> npt.NDArray[np.int64]:
+    """int64 [n]: the first branch of a tree that applies, -1 where none does; see `labels_by_tree`."""
+    if len(branches) > _MOST_BRANCHES:
+        raise UserError(f"A tree must have at most {_MOST_BRANCHES} branches; got {len(branches)}.")
+    n = len(next(iter(columns.values()), ()))
+    applied = np.full(n, -1, np.int64)
+    left = np.ones(n, np.bool_)
+    for k, branch in enumerate(branches):
+        alone = branch in benchmark.labels.names
+        label, _, body = (branch, "", "") if alone else branch.partition(" if ")
         applies = left.copy()
         for test in body.split(" and ") if body else ():
             result = _TEST.fullmatch(test)
@@ -160,8 +178,8 @@ def labels_by_tree(
                 applies &= _HOLDS[result[2]](columns[result[1]], float(result[3]))
             except ValueError:
                 raise UserError(f"The test '{test[:60]}' of a tree has no number.") from None
-        if label not in numbers:
+        if label not in benchmark.labels.names:
             raise UserError(f"The branch '{branch[:60]}' of a tree names no label of {benchmark.name}.")
-        labels[applies] = numbers[label]
+        applied[applies] = k
         left &= ~applies
-    return labels
+    return applied

@@ -17,7 +17,7 @@ from nsl_bench.cli.rules import explain, predict
 from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
 from nsl_bench.data.splits import make_source
-from nsl_bench.logic.inference.explanation import fired
+from nsl_bench.logic.inference.explanation import fired, rules_that_fire
 
 RULES = """\
 winner(X) :- player(X), not p1(X).
@@ -269,3 +269,5 @@ def test_rules_that_fire() -> None:
     assert found == ["win(2) :- player(2), not lose(2).", "lose(1) :- higher(_,1).", "lose(9)."]
     assert fired(["a :- #count { X : card(X,_) } > 1."], "", ["card(1,5)", "card(2,7)"]) != []
     assert fired(["a :- b."], "", []) == []
+    contexts = [("card(1,5)", "card(2,7)"), ("card(1,5)",)]
+    assert rules_that_fire(["a :- card(_,7).", "b :- not a.", "a."], "", contexts) == [[0, 2], [2]]

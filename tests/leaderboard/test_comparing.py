@@ -75,6 +75,9 @@ def test_words_ranks_and_the_best() -> None:
     assert all(d.low < d.mean < d.high for d in against.values())
     assert made.against("a")["b"].word == "tie" and made.best in ("a", "b")
     assert made.ranks == {"a": (1, 2), "b": (1, 2), "c": (3, 3)}
+    beside = made.beside("c")
+    assert {name: d.word for name, d in beside.items()} == {"a": "worse", "b": "worse"}
+    assert beside["a"].reversed() == made.beside("a")["c"] and made.beside("a")["b"].word == "tie"
     lower = Comparison(["a", "b", "c"], scores, higher_is_better=False)
     assert lower.best == "c" and lower.ranks["c"] == (1, 1) and lower.against("c")["a"].word == "worse"
 

@@ -143,7 +143,7 @@ def test_a_folder_without_accepted_submissions_is_refused(
 
 def test_links_resolve(site: Path) -> None:
     pages = {path.resolve(): Links(path.read_text()) for path in site.rglob("*.html")}
-    assert len(pages) == 3 + 1 + 3
+    assert len(pages) == 4 + 1 + 3
     for path, links in pages.items():
         for address in links.addresses:
             target, fragment = urldefrag(address)
@@ -152,7 +152,7 @@ def test_links_resolve(site: Path) -> None:
                 continue
             found = (path.parent / unquote(target)).resolve() if target else path
             assert found.is_file(), f"{path.name}: {address}"
-            if fragment and found.name != "run.html":
+            if fragment and found.name not in ("run.html", "compare.html"):
                 assert fragment in pages[found].ids, f"{path.name}: {address}"
 
 
@@ -165,6 +165,43 @@ def test_every_run_page_has_its_data(site: Path) -> None:
         data = (site / f"data/runs/{entry}/{contest}.js").read_text()
         assert f'"run":"{run}"' in data and '"framework":{"labels":"' in data
         assert (site / f"data/test/{contest}.js").is_file()
+
+
+def handed_over(path: Path) -> Any:
+    """The value of a script file."""
+    text = path.read_text()
+    return json.loads(text[text.index("(") + 1 : text.rindex(")")])
+
+
+def test_differences_of_two_learners_are_the_comparisons(board: Board, site: Path) -> None:
+    (contest,) = board.contests
+    listed = handed_over(site / "data/learners.js")["learners"]
+    places = {one["slug"]: k for k, one in enumerate(listed)}
+    (forest,) = [entry for entry in board.entries if entry.slug == "random-forest"]
+    comparison = board.comparison(contest, "framework_accuracy", "pretrained")
+    assert comparison is not None
+    for other, difference in comparison.beside(forest).items():
+        told = [1000 * value for value in (difference.mean, difference.low, difference.high)]
+        word = {"worse": -1, "tie": 0, "better": 1}[difference.word]
+        there, back = (
+            handed_over(site / f"data/learner/{one}.js")["contests"]["grids"]["differences"][places[another]]
+            for one, another in ((forest.slug, other.slug), (other.slug, forest.slug))
+        )
+        assert there == [*map(round, told), word]
+        assert back == [-there[0], -there[2], -there[1], -word]
+
+
+def test_a_run_shows_right_and_wrong_examples_and_the_branch_that_applies(site: Path) -> None:
+    (tests,) = handed_over(site / "data/test/grids.js")["sets"].values()
+    sample = tests["sample"]
+    assert (site / "pictures" / sample["pictures"]["rotate90"]).is_file()
+    assert sum(sample["shifted"]["0"]) == 0 < sum(sample["shifted"]["100"]) == len(sample["rows"])
+    for run in handed_over(site / "data/runs/random-forest/grids.js"):
+        labels = run["predictions"]["framework"]["labels"]
+        rows = [sample["rows"][k] for k, _ in run["examples"]]
+        assert {labels[row] == tests["labels"][row] for row in rows} == {True, False}
+        for _, (fired,) in run["examples"]:
+            assert any(rule.startswith(fired) for rule in run["rules"])
 
 
 def test_what_can_be_taken_away(site: Path) -> None:
@@ -208,7 +245,7 @@ def test_the_committed_board_shows_little_of_its_trees() -> None:
     submitted = entry.submitted()
     for contest in board.contests:
         records = list(entry.records(contest, submitted))
-        shown = learner_page(board, entry, contest, records).hypotheses
+        shown = learner_page(board, entry, contest, records, submitted).hypotheses
         rules = [d["rules"] for _, columns in shown for h in columns for d in h.distinct]
         assert sum(len(rule) for learned in rules for rule in learned) <= 200 * len(rules)
 
@@ -348,9 +385,8 @@ def test_runs_are_shown_with_their_own_test_sets(tmp_path: Path) -> None:
     """Each train set of Crop Yield has a test set of its own."""
     task = registry.create("benchmark", "crop_yield")
     contest = Contest("crops", "crop_yield", task.version, "drawn_leaves", ("hue",), (0.0,), 2)
-    write_test(contest, tmp_path / "test.js")
-    text = (tmp_path / "test.js").read_text()
-    value = json.loads(text[text.index("(") + 1 : text.rindex(")")])
+    write_test(contest, tmp_path / "test.js", {})
+    value = handed_over(tmp_path / "test.js")
     for number in (1, 2):
         labels, names = labels_of_test(contest.task, 0, number)
         assert value["sets"][str(number)]["labels"] == "".join(map(str, labels))

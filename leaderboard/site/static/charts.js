@@ -52,7 +52,10 @@ function grouped(rows) {
 
 function range(lines, scale) {
   const points = lines.flatMap((line) => [...line.at.values()]);
-  if (scale === "unit") return [-0.02, 1.02];
+  if (scale === "unit") { // from a fifth below the lowest point on, so that curves use the room
+    const least = Math.min(...points.map(({ mean, error }) => mean - error));
+    return [Math.max(0, Math.floor(5 * least - 0.1) / 5) - 0.02, 1.02];
+  }
   const high = Math.max(...points.map(({ mean, error }) => mean + error));
   if (scale === "logarithmic") {
     const least = Math.min(...points.map(({ mean }) => mean).filter((mean) => mean > 0));
@@ -121,8 +124,8 @@ function curve(place, rows) {
   const [low, high] = range(lines, scale), logarithmic = scale === "logarithmic";
   const at = (value) => (logarithmic ? Math.min(Math.max(value, low), high) : value);
   const height = (value) => (logarithmic ? Math.log(at(value) / low) / Math.log(high / low) : (value - low) / (high - low));
-  const named = JSON.parse(place.dataset.shown || "[]"), ours = (line) => line.published && /^ffnsl/i.test(line.title);
-  const first = new Set(lines.map((line) => line.title).filter((title, k) => !named.length || named.includes(title) || ours(lines[k])));
+  const named = JSON.parse(place.dataset.shown || "[]");
+  const first = new Set(lines.map((line) => line.title).filter((title) => !named.length || named.includes(title)));
   const depths = hidden(lines, first, height);
   const percents = [...new Set(rows.map((row) => Number(row.percent)))].sort((a, b) => a - b);
   const data = [percents], series = [{}], bands = [], points = [];
@@ -199,15 +202,17 @@ function swatch(line) {
 
 function numbers(lines, percents) {
   const table = document.createElement("table"), head = table.createTHead().insertRow(), body = table.createTBody();
-  const cell = (row, text, name = "td") => {
+  const cell = (row, text, name = "td", scope = "") => {
     const made = document.createElement(name);
     made.textContent = text;
+    if (scope) made.scope = scope;
     row.append(made);
   };
-  ["shifted (%)", ...lines.map((line) => line.title)].forEach((title) => cell(head, title, "th"));
+  table.createCaption().textContent = "Means ± standard errors by share of shifted examples";
+  ["shifted (%)", ...lines.map((line) => line.title)].forEach((title) => cell(head, title, "th", "col"));
   for (const percent of percents) {
     const row = body.insertRow();
-    cell(row, percent, "th");
+    cell(row, percent, "th", "row");
     for (const { at } of lines) {
       const point = at.get(percent);
       cell(row, point ? `${number(point.mean)} ± ${Number(point.error.toPrecision(2))}` : "");
@@ -259,12 +264,10 @@ function front(place, rows) {
   }, [dots.map((dot) => dot.x), heights], dots.map((dot) => ({ ...dot, text: `${dot.text}: ${number(dot.y)}, ${place.dataset.x} ${number(dot.x)}` })));
 }
 
-window.nslBench = {
-  charts: (files) => {
-    for (const place of document.querySelectorAll("div.chart")) {
-      const rows = csv(files[place.dataset.name]);
-      (place.dataset.scale === "front" ? front : curve)(place, rows);
-    }
-  },
+window.nslBench.charts = (files) => {
+  for (const place of document.querySelectorAll("div.chart")) {
+    const rows = csv(files[place.dataset.name]);
+    (place.dataset.scale === "front" ? front : curve)(place, rows);
+  }
 };
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawn.forEach((chart) => chart.redraw()));

@@ -8,6 +8,7 @@ from typing import Any
 from nsl_bench.logic.asp.atoms import Names
 from nsl_bench.logic.asp.parsing import grounded
 from nsl_bench.logic.asp.program import parse
+from nsl_bench.logic.inference.crisp import derived
 
 
 def fired(rules: Sequence[str], background: str, context: Sequence[str]) -> list[str]:
@@ -45,6 +46,29 @@ def fired(rules: Sequence[str], background: str, context: Sequence[str]) -> list
         values = dict(zip(names[k], atom.arguments[1:], strict=True))
         instances.append(_text(hypothesis.rules[k].node, values))
     return instances
+
+
+def rules_that_fire(
+    rules: Sequence[str], background: str, contexts: Sequence[tuple[str, ...]]
+) -> list[list[int]]:
+    """For each example, which of the hypothesis's rules fire, counted from 0.
+
+    Args:
+        rules: the hypothesis, with full stops.
+        contexts: facts of each example, without full stops.
+    """
+    from clingo import ast
+
+    hypothesis = parse("\n".join(rules), "the hypothesis")
+    names = Names.apart_from([str(hypothesis), background, *(fact for facts in contexts for fact in facts)])
+    marks = [names(f"fires_{k}") for k in range(len(hypothesis.rules))]
+    texts = []
+    for mark, rule in zip(marks, hypothesis.rules, strict=True):
+        parsed: list[Any] = []
+        ast.parse_string(f"{mark}.", parsed.append)
+        texts.append(str(ast.Rule(rule.node.location, parsed[-1].head, rule.node.body)))
+    holds, _ = derived([*rules, *texts], background, contexts, marks)
+    return [[k for k, one in enumerate(row) if one] for row in holds.tolist()]
 
 
 def _variables(nodes: Sequence[Any]) -> set[str]:
