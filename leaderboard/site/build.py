@@ -45,6 +45,8 @@ if TYPE_CHECKING:
 _HERE = Path(__file__).parent
 _MOST_LINES = 8
 _MOST_DOTS = 24
+_RARE = 0.25
+"""A metric that no larger share of a contest's learners has stands in a table of its own."""
 
 _CHUNK = 6
 _FEW = 4
@@ -182,12 +184,14 @@ def _task_page(pages: _Pages, contest: Contest, endings: Sequence[str]) -> list[
     tracks = [_pareto(board, contest, track, folder) for track in board.tracks(contest)]
     charts = [*curves, *(track["chart"] for track in tracks if track["chart"])]
     write_charts(contest.name, charts, folder)
-    rows = rows_of(board, contest, board.areas_of(contest))
+    metrics = board.areas_of(contest)
+    rows = rows_of(board, contest, metrics)
     pages.write(
         "contest.html",
         f"benchmark/{contest.name}.html",
         contest=contest,
-        areas=with_values(board.areas_of(contest), rows),
+        areas=with_values(metrics, rows, _RARE),
+        rare=[m for m in with_values(metrics, rows) if m not in with_values(metrics, rows, _RARE)],
         task=registry.create("benchmark", contest.task),
         tested=registry.create("benchmark", contest.tested),
         rows=rows,

@@ -78,9 +78,10 @@ def rows_of(board: Board, contest: Contest, metrics: Sequence[str] = AREAS, metr
     return rows
 
 
-def with_values(metrics: Sequence[str], rows: Sequence[Row]) -> list[str]:
-    """The metrics that a row has a number of."""
-    return [metric for metric in metrics if any(row.areas.get(metric) for row in rows)]
+def with_values(metrics: Sequence[str], rows: Sequence[Row], least: float = 0.0) -> list[str]:
+    """The metrics that a row has a number of, or more than a share `least` of all rows."""
+    often = {metric: sum(row.areas.get(metric) is not None for row in rows) for metric in metrics}
+    return [metric for metric, n in often.items() if n > least * len(rows)]
 
 
 def row_of(board: Board, contest: Contest, entry: Entry, metrics: Sequence[str], metric: str = "") -> Row:

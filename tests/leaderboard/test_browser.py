@@ -159,7 +159,7 @@ def test_any_two_are_compared(browser: Any, shown: Any) -> None:
     wait_until(browser, lambda b: texts(b, "h1") == ["random_forest and majority"])
     wait_until(browser, lambda b: texts(b, "#pair tbody tr"))
     first = texts(browser, "#pair tbody tr")[0]
-    assert first.startswith("grids") and re.search(r"[+-]\d+\.\d.* to .*(better|tie|worse)", first)
+    assert first.startswith("grids") and re.search(r"[+-]\d+\.\d.*(better|tie|worse).* to ", first)
     assert set(texts(browser, "#pair .legend button")) == {"random_forest", "majority"}
     assert any("if" in rule for rule in texts(browser, "#pair .rule"))
     assert {"concept labels", "trials"} <= set(texts(browser, "#pair section:last-of-type th"))
@@ -284,7 +284,7 @@ def test_a_run_down_to_its_predictions(browser: Any, shown: Any) -> None:
     assert rows >= 25
     cards = texts(browser, "#run article.card")
     assert 1 < len(cards) <= 6 and all("Network saw" in card and "True label" in card for card in cards)
-    assert any("Rule that fired" in card for card in cards)
+    assert any("Rules that fired" in card for card in cards)
     drawn = browser.execute_script("return document.querySelectorAll('#run svg image').length")
     assert drawn == len(cards) and not re.search(r"\.\d{5}", " ".join(texts(browser, "#run .facts")[:1]))
     record = json.loads(texts(browser, "#run details pre")[0] if texts(browser, "#run details pre") else "{}")

@@ -40,7 +40,7 @@ const points = (tenths) => `${tenths > 0 ? "+" : ""}${(tenths / 10).toFixed(1)}`
 const link = (one) => element("a", { href: `learner/${one.slug}.html` }, one.title);
 
 function table(label, caption, heads, rows) {
-  return element("div", { className: "wide", tabIndex: 0, role: "region", "aria-label": label }, element("table", {},
+  return element("div", { className: "wide", tabIndex: 0, role: "region", "aria-label": label }, element("table", { className: "loose" },
     element("caption", {}, caption),
     element("thead", {}, element("tr", {}, ...heads.map((text) => element("th", { scope: "col" }, text)))),
     element("tbody", {}, ...rows.map(([first, ...rest]) => element("tr", {}, element("th", { scope: "row" }, first), ...rest.map((what) => element("td", {}, what)))))));
@@ -57,13 +57,14 @@ function summary(a, b, both, at) {
 function differences(a, b, both, at) {
   const rows = both.map((name) => {
     const found = a.contests[name].differences[at], mean = (one) => one.contests[name].mean?.toFixed(3) ?? "–";
-    const told = found === null || found === undefined ? ["–", "–", "not compared"] : [points(found[0]), found[1] === null ? "–" : `${points(found[1])} to ${points(found[2])}`,
-      found[3] === null ? "not known" : element("strong", { className: WORDS[found[3]] }, WORDS[found[3]])];
-    return [element("a", { href: `benchmark/${name}.html` }, name), mean(a), mean(b), ...told];
+    const told = found === null || found === undefined ? ["–", "not compared", "–"] : [points(found[0]),
+      found[3] === null ? "not known" : element("strong", { className: WORDS[found[3]] }, WORDS[found[3]]),
+      found[1] === null ? "–" : `${points(found[1])} to ${points(found[2])}`];
+    return [element("a", { href: `benchmark/${name}.html` }, name), ...told, mean(a), mean(b)];
   });
   return element("section", {}, element("h2", {}, "Differences"),
     table("Differences", `How much better ${a.title} is, in hundredths of the accuracy that ranks, mean over shares, on the same runs and examples. The word is corrected over all pairs of a benchmark's learners; beside FFNSL over its learners. Not compared: runs are missing, or one learner sees true concepts.`,
-      ["benchmark", a.title, b.title, "points", "95 % interval", "word"], rows));
+      ["benchmark", "points", "word", "95 % interval", a.title, b.title], rows));
 }
 
 function section(name, a, b) {

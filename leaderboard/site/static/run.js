@@ -120,7 +120,7 @@ function card(run, test, names, found, sure, k, fired) {
     [run.network ? "Network saw" : "Shows", seeing],
     ["Answer", element("span", { className: right ? "right" : "wrong" }, `${right ? "✓" : "✗"} ${named(said, names)}${probability}`)],
     ["True label", named(truth, names)],
-    ...(fired ? [["Rule that fired", fired.length ? rules({ ...run, rules: fired }) : "none"]] : []),
+    ...(fired ? [["Rules that fired", fired.length ? rules({ ...run, rules: fired }) : "none"]] : []),
   ];
   const text = `test-${row}${shifted ? `, shifted by ${run.shift}` : ""}: ${true_concepts[k].filter(Boolean).join(" ")}`;
   return { right, made: element("article", { className: "card" }, element("h4", {}, `test-${row}${shifted ? `, ${run.shift}` : ""}`), picture(sample, view, k, text),
