@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from nsl_bench.data.load import as_sequences, load
     from nsl_bench.leaderboard.interface import accept_submission, build_site, score_submission, submit
     from nsl_bench.run.grid import Options
+    from nsl_bench.run.logs import logger
     from nsl_bench.sandbox.limits import Limits
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "list_parts",
     "list_tasks",
     "load",
+    "logger",
     "part_info",
     "predict",
     "results",
@@ -64,6 +66,7 @@ _HOME = {
     "list_parts": "nsl_bench.api.parts",
     "list_tasks": "nsl_bench.api.tasks",
     "load": "nsl_bench.data.load",
+    "logger": "nsl_bench.run.logs",
     "part_info": "nsl_bench.api.parts",
     "predict": "nsl_bench.api.rules",
     "results": "nsl_bench.api.results",

@@ -7,14 +7,15 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from nsl_bench.core.metrics import METRICS
-from nsl_bench.report.escaping import csv_text
+from nsl_bench.report.escaping import Format, csv_text
 from nsl_bench.report.published.papers import names, paper
-from nsl_bench.report.tables import DEFAULT_METRICS, as_text, cell, render, summarise
+from nsl_bench.report.tables import DEFAULT_METRICS, cell, summarise, tables
+from nsl_bench.report.typeset import laid, written
 
 from ..board import Board
 from ..contests import Contest
 
-FORMS = {"md": "markdown", "csv": "csv", "tex": "latex"}
+FORMS: dict[str, Format] = {"md": "markdown", "csv": "csv", "tex": "latex"}
 """Endings of a table's files, and their forms."""
 
 
@@ -29,7 +30,7 @@ def write_tables(board: Board, contest: Contest, folder: Path) -> None:
             standing = {entry.title: entry.standing.word for entry in board.of(contest)}
             text = csv_text(table.assign(standing=table["learner"].map(standing)))
         else:
-            text = render(runs, form, metrics)  # type: ignore[arg-type]
+            text = written(tables(runs, metrics), form)
         (folder / f"{contest.name}.{ending}").write_text(text, encoding="utf-8")
 
 
@@ -64,8 +65,8 @@ def write_areas(board: Board, folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     table = pd.DataFrame(cells).fillna("")
     texts = {
-        "md": as_text(table, "markdown", words=True),
-        "tex": as_text(table, "latex", words=True),
+        "md": written([laid("All contests", table)], "markdown"),
+        "tex": written([laid("All contests", table)], "latex"),
         "csv": csv_text(pd.DataFrame(rows)),
     }
     for ending, text in texts.items():

@@ -162,6 +162,7 @@ def evaluate(
     symbolic: bool = False,
     out: str | Path | None = None,
     options: Options | None = None,
+    callback: Callable[[Record], None] | None = None,
     **grid: Any,
 ) -> Results:
     """Score learners on tasks, at several shares of shifted examples.
@@ -178,6 +179,8 @@ def evaluate(
         out: results folder; only missing runs are done. By default a temporary folder that is deleted with
             the returned results.
         options: limits, device and parallelism.
+        callback: called with the record of each run as soon as it is kept, e.g.
+            ``nsl_bench.logger("tensorboard", "logs/")``.
         grid: those of a grid.
 
     Returns:
@@ -197,7 +200,7 @@ def evaluate(
         for task in ([tasks] if isinstance(tasks, str) else tasks)
     ]
     evaluation = Evaluation(grids, folder, options or Options(), own)
-    evaluation.run(_say)
+    evaluation.run(_say, lambda record, done, total: callback(record) if callback else None)
     results = Results(folder, names=names_shown)
     results.keep(frozenset(job.key() for job in evaluation.jobs), temporary)
     return results

@@ -12,6 +12,7 @@ from nsl_bench.api.results import Results
 from nsl_bench.core.errors import UserError
 from nsl_bench.run.grid import Grid, Options
 from nsl_bench.run.record import Record
+from nsl_bench.run.sweep import TimeLeft
 
 _SHARES = (0.0, 50.0, 90.0)
 _EVERY = 10
@@ -50,10 +51,6 @@ def run_main_job(
         raise UserError(f"repeats must be 1 or more; got {repeats}.")
     clock = time.perf_counter()
 
-    def progress(record: Record, done: int, total: int) -> None:
-        if done % _EVERY == 0 or done == total:
-            notify(f"{done} of {total} runs; {time.perf_counter() - clock:.0f} s")
-
     grids = [
         Grid(
             benchmark=task,
@@ -64,7 +61,15 @@ def run_main_job(
         )
         for task, shift, learners in GRIDS
     ]
-    tally = Evaluation(grids, Path(out), Options(limits=None)).run(on_failure, progress)
+    evaluation = Evaluation(grids, Path(out), Options(limits=None))
+    time_left = TimeLeft(evaluation.todo)
+
+    def progress(record: Record, done: int, total: int) -> None:
+        left = time_left.after(record)
+        if done % _EVERY == 0 or done == total:
+            notify(f"{done} of {total} runs; {time.perf_counter() - clock:.0f} s, about {left} left")
+
+    tally = evaluation.run(on_failure, progress)
     notify(f"{tally}; {time.perf_counter() - clock:.0f} s")
     results = Results(out)
     pictures = tuple(results.curves(Path(out) / "curves"))

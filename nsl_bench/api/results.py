@@ -14,6 +14,7 @@ from nsl_bench.core.metrics import METRICS
 if TYPE_CHECKING:
     import pandas as pd
 
+    from nsl_bench.run.job import Job
     from nsl_bench.run.record import Record
 
 Format = Literal["markdown", "csv", "latex", "html"]
@@ -90,13 +91,14 @@ class Results:
         """The last record of each key, by folder."""
         return tuple(store.latest() for store in self.stores)
 
+    @property
+    def _all(self) -> dict[str, Record]:
+        return {key: record for records in self._records for key, record in records.items()}
+
     @cached_property
     def _latest(self) -> dict[str, Record]:
-        result: dict[str, Record] = {}
-        for records in self._records:
-            result.update(records)
-        keys = set(self.frame["key"]) if len(self.frame) else set()
-        return {key: record for key, record in result.items() if key in keys}
+        kept = set(self.frame["key"]) if len(self.frame) else set()
+        return {key: record for key, record in self._all.items() if key in kept}
 
     def latest(self) -> dict[str, Record]:
         """The record of each run by key: what was learned, its environment, its message."""
@@ -233,39 +235,116 @@ class Results:
         format: Format = "markdown",
         layout: Literal["long", "wide"] = "long",
     ) -> str:
-        """Tables of mean and standard error over train splits, as text.
+        """Tables of mean and standard error over train splits, one for each task, as text.
+
+        Failed runs have a mark and a note; where means are of other numbers of runs, these stand beside them.
 
         Args:
             metrics: metric names; those of the protocol by default.
-            format: text format; ``"csv"`` gives plain numbers, one row per metric.
+            format: text format; ``"csv"`` gives numbers, one row a mean. LaTeX needs booktabs and graphicx.
             layout: ``"long"``: one row per learner, shift and share, one column per metric. ``"wide"``: one
-                table per metric and shift, with one row per learner, one column per share, and the best in
-                bold.
+                row per learner, one column per share, or per test task if there are several. Bold means are
+                better than all others of their column by paired differences.
 
         Raises:
             UserError: an unknown metric.
         """
-        from nsl_bench.report.tables import render, render_wide
+        from functools import partial
 
-        make = render if layout == "long" else render_wide
-        return make(self.named(metrics), format, self._metrics(metrics))
+        from nsl_bench.report.comparing import supported
+        from nsl_bench.report.escaping import csv_text
+        from nsl_bench.report.tables import summarise, tables
+        from nsl_bench.report.typeset import written
 
-    def structure(self, metrics: Sequence[str] | None = None, format: Format = "markdown") -> str:
-        """Tables with one row per learner and one column per test task (structural shift).
+        runs, shown = self.named(metrics), self._metrics(metrics)
+        if format == "csv":
+            return csv_text(summarise(runs, shown))
+        if runs.empty:
+            return f"No finished runs.{self._left_in_words()}\n"
+        bold = partial(supported, results=self)
+        return written(tables(runs, shown, layout, bold, self._left_in_words()), format)
+
+    def against(self, learner: str, metrics: Sequence[str] | None = None, format: Format = "markdown") -> str:
+        """Tables of paired differences of every other learner to one, one for each task, as text.
 
         Args:
-            metrics: metric names; those of the protocol by default.
+            learner: spec or display name.
+            metrics: by default framework accuracy, or hypothesis accuracy where there are no images.
             format: text format.
 
-        Returns:
-            The text; empty if no run was tested on another task.
+        Raises:
+            UserError: an unknown metric or learner, or no runs that can be paired.
+        """
+        from nsl_bench.report.comparing import against, against_tables
+        from nsl_bench.report.escaping import csv_text
+        from nsl_bench.report.typeset import written
+
+        runs, shown = self.named(metrics or ()), self._metrics(metrics) if metrics else ()
+        known = set(runs["learner"])
+        name = self.names.get(learner, learner)
+        if name not in known:
+            raise unknown("learner in these results", learner, known)
+        table = against(runs, self, name, shown)
+        return csv_text(table) if format == "csv" else written(against_tables(table, name), format)
+
+    def confusion(self, format: Format = "markdown") -> str:
+        """How often each label was predicted for each true label, one table for each task, as text.
+
+        Args:
+            format: text format.
 
         Raises:
-            UserError: an unknown metric.
+            UserError: no run has predictions.
         """
-        from nsl_bench.report.structure import render_structure
+        from nsl_bench.report.escaping import csv_text
+        from nsl_bench.report.predictions import confusion, confusion_tables
+        from nsl_bench.report.typeset import written
 
-        return render_structure(self.named(metrics), self._metrics(metrics), format)
+        table = confusion(self, self.named(()))
+        return csv_text(table) if format == "csv" else written(confusion_tables(table), format)
+
+    def write_predictions(self, path: str | Path) -> int:
+        """Write every stored prediction as CSV, with the concepts that the network saw.
+
+        Args:
+            path: file to write.
+
+        Returns:
+            The number of predictions.
+
+        Raises:
+            UserError: no run has predictions, or the file cannot be written.
+        """
+        from nsl_bench.report.predictions import write_predictions
+
+        return write_predictions(self, self.named(()), Path(path))
+
+    @property
+    def left(self) -> list[Job]:
+        """The runs of unfinished sweeps that are still to be done."""
+        found = {key: job for store in self.stores for key, job in store.left(self._all.values()).items()}
+        passing = []
+        for key, job in found.items():
+            place = {"key": key, "share": job.percent}
+            wanted = {name: values for name, values in self._where.items() if name != "status"}
+            if all(place.get(name, getattr(job, name, "")) in values for name, values in wanted.items()):
+                passing.append(job)
+        return passing
+
+    def notes(self) -> list[str]:
+        """What is to be known of these runs: what failed, was cut short, left out, or is still to be done."""
+        from nsl_bench.report.tables import notes_on
+
+        left = self._left_in_words()
+        return [*(notes_on(self.named(())) if len(self) else []), *([left] if left else [])]
+
+    def _left_in_words(self) -> str:
+        from collections import Counter
+
+        jobs = self.left
+        each = ", ".join(f"{name} {n}" for name, n in Counter(job.learner for job in jobs).items())
+        done = f"{len(jobs)} of {len(jobs) + len(self)} runs are still to be done ({each})"
+        return f"Incomplete: {done}; the command that began them resumes." if jobs else ""
 
     def curves(
         self,
@@ -298,6 +377,37 @@ class Results:
             *draw_grids(runs, place, chosen, format=format),
             *draw_structure(runs, place, chosen, format=format),
         ]
+
+    def figure(
+        self,
+        path: str | Path,
+        metrics: Sequence[str] | None = None,
+        *,
+        width: float = 6.75,
+        font_size: float = 9.0,
+    ) -> Path:
+        """Draw one figure for a paper: curves of all tasks side by side, in LaTeX's fonts.
+
+        Select learners and tasks with `where`.
+
+        Args:
+            path: file to write, ``.pdf``, ``.svg`` or ``.png``.
+            metrics: framework accuracy by default, or hypothesis accuracy where there are no images.
+            width: width in inches.
+            font_size: size of the text in points.
+
+        Raises:
+            UserError: an unknown metric, another ending, or no runs at several shares.
+        """
+        from nsl_bench.report.curves import draw_figure
+
+        if not metrics:
+            images = self.frame.get("framework_accuracy")
+            metrics = [
+                "hypothesis_accuracy" if images is None or images.isna().all() else "framework_accuracy"
+            ]
+        runs, shown = self.named(metrics), self._metrics(metrics)
+        return draw_figure(runs, Path(path), shown, width=width, font_size=font_size)
 
     def intervals(self) -> pd.DataFrame:
         """95 % intervals of accuracy over train splits, seeds, and test examples or images.

@@ -165,7 +165,7 @@ def _type(hint: Any) -> Any:
     choices = [one for one in typing.get_args(hint) if one is not types.NoneType]
     if typing.get_origin(hint) is Literal:
         return click.Choice(choices)
-    if isinstance(hint, types.UnionType):
+    if isinstance(hint, types.UnionType) or typing.get_origin(hint) is typing.Union:
         return _type(Path if Path in choices else choices[-1])
     if typing.get_origin(hint) is tuple:
         return _type(choices[0])

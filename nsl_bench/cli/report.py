@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import click
 
 from nsl_bench.cli.board_options import Choice, Device, Jobs
-from nsl_bench.cli.declared import FOLDER, declared, options_of
+from nsl_bench.cli.declared import FILE, FOLDER, declared, options_of
 from nsl_bench.cli.grid import percentages
 from nsl_bench.core.errors import UserError, did_you_mean, unknown
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from nsl_bench.api.results import Format, Results
 
 
@@ -54,12 +52,14 @@ def _report(
     ] = "markdown",
     layout: Annotated[
         Literal["long", "wide"],
-        "long: one row per learner and share. wide: one row per learner, one column per share, best in bold.",
+        "long: one row per learner and share. wide: one row per learner, one column per share or test task; "
+        "bold: better than all others of its column.",
     ] = "long",
     metrics: Annotated[tuple[str, ...], "--metric", "Metric to show. Repeatable."] = (),
     against: Annotated[
-        str | None, "Show paired differences between this learner and every other one."
+        str | None, "Also show paired differences between this learner and every other one."
     ] = None,
+    confusion: Annotated[bool, "Also show how often each label was predicted for each true label."] = False,
     predicates: Annotated[
         tuple[str, ...],
         "--holds",
@@ -70,32 +70,48 @@ def _report(
     ] = False,
     interventions: Annotated[bool, "Show accuracy given true concepts (see run --interventions)."] = False,
     perceived: Annotated[bool, "Show which concepts the network predicts on the train images."] = False,
-    curves: Annotated[bool, "--curves/--no-curves", "Draw figures."] = True,
-    picture_format: Annotated[Literal["png", "svg", "pdf"], "File format of the figures."] = "png",
+    curves: Annotated[bool, "--curves/--no-curves", "Draw figures of everything in --out."] = False,
+    picture_format: Annotated[Literal["png", "svg", "pdf"], "File format of these figures."] = "png",
     out: Annotated[
-        Path | None, "Folder for the figures. Default: curves/ in the first results folder.", FOLDER
+        Path | None, "Folder for these figures. Default: curves/ in the first results folder.", FOLDER
+    ] = None,
+    figure: Annotated[
+        Path | None,
+        "Draw the curves of all tasks as one figure for a paper, a .pdf, .svg or .png file.",
+        FILE,
+    ] = None,
+    width: Annotated[float, "Width of --figure in inches."] = 6.75,
+    font_size: Annotated[float, "Size of the text in --figure, in points."] = 9.0,
+    predictions: Annotated[
+        Path | None, "Write every prediction to this CSV file, with the concepts that the network saw.", FILE
     ] = None,
 ) -> None:
     """Print the tables that are asked for, and draw."""
+    from nsl_bench.report.tables import interventions as with_true_concepts
+
     click.echo(results.table(metrics or None, form, layout), nl=False)
-    if form != "csv" and (by_task := results.structure(metrics or None, form)):
-        click.echo(f"\n{by_task}", nl=False)
-    _say_what_counts(results)
+    if form == "csv":
+        _say_what_counts(results)
     if against is not None:
-        _differences(results, against, metrics, form)
+        click.echo(f"\n{results.against(against, metrics or None, form)}", nl=False)
+    if confusion:
+        click.echo(f"\n{results.confusion(form)}", nl=False)
     if intervals:
         title = "95 % intervals of accuracy, and what its standard error is made of"
         _print_table(title, results.intervals(), form)
     if interventions:
-        from nsl_bench.report.tables import interventions as with_true_concepts
-
         _print_table("Accuracy given true concepts", with_true_concepts(results.frame), form)
-    folder = out or results.folder / "curves"
-    drawn = _analysed(results, predicates, perceived, form, folder if curves else None)
-    if curves:
-        drawn += [*results.curves(folder, metrics or None, picture_format), *_more_pictures(results, folder)]
+    folder = (out or results.folder / "curves") if curves else None
+    drawn = _analysed(results, predicates, perceived, form, folder, picture_format)
+    if folder is not None:
+        drawn += [*results.curves(folder, metrics or None, picture_format)]
+        drawn += _more_pictures(results, folder, picture_format)
+    if figure is not None:
+        drawn.append(results.figure(figure, metrics or None, width=width, font_size=font_size))
     for path in drawn:
         click.echo(f"Curves: {path}", err=True)
+    if predictions is not None:
+        click.echo(f"{results.write_predictions(predictions)} predictions: {predictions}", err=True)
 
 
 @declared(
@@ -104,7 +120,9 @@ def _report(
         "nsl-bench report results/ --format csv > results.csv",
         "nsl-bench report results/ --layout wide --format latex --metric framework_accuracy",
         "nsl-bench report results/ --against random_forest --shift noir",
-        "nsl-bench report results/ others/ --name my.py:Mine=Mine --picture-format pdf",
+        "nsl-bench report results/ others/ --name my.py:Mine=Mine --figure curves.pdf --width 3.3",
+        "nsl-bench report results/ --confusion --predictions predictions.csv",
+        "nsl-bench report results/ --curves --picture-format pdf --out figures/",
         "nsl-bench report results/ --holds rank_higher --holds suit --perceived",
     ]
 )
@@ -122,10 +140,10 @@ def report(
     runs: Annotated[bool, "List the runs with their keys instead of tables."] = False,
     **options: Any,
 ) -> None:
-    """Print mean and standard error over train splits, and draw curves over the share of shifted examples.
+    """Print mean and standard error over train splits, one table for each task.
 
-    RESULTS are results folders. If a run is in several, the last folder counts. Figures show metrics, causes
-    of errors, and reliability diagrams.
+    RESULTS are results folders. If a run is in several, the last folder counts. Figures (--curves) show
+    metrics over the share of shifted examples, causes of errors, and reliability diagrams.
     """
     from nsl_bench.api.results import Results
 
@@ -161,67 +179,26 @@ def _listed(results: Results) -> str:
 
 
 def _say_what_counts(results: Results) -> None:
-    """Say on standard error what is left out or counts as something else."""
-    from nsl_bench.report.tables import superseded
-
-    runs = results.frame
-    failed_rows = ~runs["status"].isin(["ok", "not_applicable"])
-    failed = runs.loc[failed_rows, "status"].value_counts()
-    if len(failed):
-        kinds = ", ".join(f"{count} {status}" for status, count in failed.items())
-        whose = _learners(runs.loc[failed_rows])
-        click.echo(
-            f"{failed.sum()} runs failed and count as majority-class predictions: {kinds} ({whose}).",
-            err=True,
-        )
-        metric = "framework_accuracy" if "framework_accuracy" in runs else "hypothesis_accuracy"
-        for learner in runs.loc[failed_rows, "learner"].unique():
-            own = runs.loc[runs["learner"] == learner, metric]
-            both = f"{own.mean():.3f}, without failed runs {own[~failed_rows[own.index]].mean():.3f}"
-            click.echo(f"{learner}: mean {metric.replace('_', ' ')} {both}.", err=True)
-    lacking = runs["status"] == "not_applicable"
-    if lacking.any():
-        whose = _learners(runs[lacking])
-        click.echo(f"{lacking.sum()} runs are not applicable to their learners ({whose}).", err=True)
-    if others := superseded(runs):
-        click.echo(f"{others} runs of other versions of a learner or network are left out.", err=True)
-    if late := int(runs["timed_out"].sum()):
-        click.echo(f"{late} runs reached the time limit; their best hypothesis so far counts.", err=True)
+    """Say on standard error what tables for people have in their notes."""
+    for note in results.notes():
+        click.echo(note, err=True)
 
 
 def _print_table(title: str, table: Any, form: Format) -> None:
-    from nsl_bench.report.tables import as_text
+    from nsl_bench.report.escaping import csv_text
+    from nsl_bench.report.typeset import laid, written
 
-    click.echo(f"\n## {title}\n\n{as_text(table, form)}", nl=False)
-
-
-def _differences(results: Results, against: str, metrics: tuple[str, ...], form: Format) -> None:
-    """Print paired differences of every other learner to a named one."""
-    from nsl_bench.api.results import compare
-
-    spec = {name: spec for spec, name in results.names.items()}.get(against, against)
-    learners = results.frame[["learner", "network"]].drop_duplicates()
-    if spec not in set(learners["learner"]):
-        raise unknown("learner in these results", against, set(learners["learner"]))
-    numbers = ("first", "second", "difference", "low", "high", "p_value", "n")
-    columns = ["benchmark", "shift", "percent", *numbers]
-    for learner, network in learners.itertuples(index=False, name=None):
-        if learner == spec:
-            continue
-        where = {"network": network} if network else {}
-        first, second = (results.where(learner=one, **where) for one in (learner, spec))
-        if not all((side.frame["status"] != "not_applicable").any() for side in (first, second) if len(side)):
-            click.echo(f"{learner} and {spec} have no run in common that is applicable to both.", err=True)
-            continue
-        for metric in metrics or (None,):
-            table = compare(first, second, metric=metric)
-            title_of = results.names.get(learner, learner)
-            title = f"{title_of} minus {against}, {table['metric'].iloc[0].replace('_', ' ')}"
-            _print_table(title, table[columns].rename(columns={"first": title_of, "second": against}), form)
+    text = csv_text(table) if form == "csv" else written([laid(title, table)], form)
+    click.echo(f"\n{text}", nl=False)
 
 
 def _analysed(
-    results: Results, predicates: tuple[str, ...], perceived: bool, form: Format, folder: Path | None
+    results: Results,
+    predicates: tuple[str, ...],
+    perceived: bool,
+    form: Format,
+    folder: Path | None,
+    picture_format: str,
 ) -> list[Path]:
     """Print what rules are about and what networks see; the pictures of it, if there is a folder for them."""
     from nsl_bench.report import analysis
@@ -233,29 +210,25 @@ def _analysed(
         for name in (name for name in predicates if name not in mentioned):
             click.echo(f"Note: no hypothesis mentions {name}.{did_you_mean(name, mentioned)}", err=True)
         _print_table("Share of repeats with a rule about", shares, form)
-        drawn += analysis.draw_shares(shares, predicates, folder, "rules") if folder else []
+        if folder:
+            drawn += analysis.draw_shares(shares, predicates, folder, "rules", format=picture_format)
     if perceived:
         seen = analysis.perceived_shares(results)
         _print_table("What the train images are taken for", seen, form)
-        drawn += analysis.draw_perceived(analysis.frequent_shares(seen), folder) if folder else []
+        if folder:
+            drawn += analysis.draw_perceived(analysis.frequent_shares(seen), folder, format=picture_format)
     return drawn
 
 
-def _more_pictures(results: Results, folder: Path) -> list[Path]:
+def _more_pictures(results: Results, folder: Path, picture_format: str) -> list[Path]:
     """Reliability diagrams and the causes of errors."""
     from nsl_bench.report import analysis
     from nsl_bench.report.reliability import draw_reliability
 
-    drawn = draw_reliability(results, folder)
+    drawn = draw_reliability(results, folder, format=picture_format)
     with contextlib.suppress(UserError):  # without rules there are no causes
-        drawn += analysis.draw_errors(analysis.error_shares(results), folder)
+        drawn += analysis.draw_errors(analysis.error_shares(results), folder, format=picture_format)
     return drawn
-
-
-def _learners(runs: pd.DataFrame) -> str:
-    """The learners of runs, each with their number."""
-    counts = runs["learner"].value_counts(sort=False)
-    return ", ".join(f"{learner}: {count}" for learner, count in counts.items())
 
 
 @declared(

@@ -104,6 +104,9 @@ def run(
     ] = "processes",
     scheduler: str | None,
     dry_run: Annotated[bool, "List the runs to do, without doing them."] = False,
+    log: Annotated[
+        Literal["csv", "tensorboard", "wandb"] | None, "Also log each run as it ends, in --out."
+    ] = None,
     out: Annotated[Path, "Results folder. An existing one is resumed."],
     **options: Any,
 ) -> int:
@@ -114,7 +117,8 @@ def run(
     """
     from nsl_bench.api.evaluation import Evaluation
     from nsl_bench.run.grid import Options
-    from nsl_bench.run.sweep import SchedulerLost
+    from nsl_bench.run.logs import logger
+    from nsl_bench.run.sweep import SchedulerLost, TimeLeft
 
     if (executor == "dask") != (scheduler is not None):
         raise UserError("--executor dask and --scheduler ADDRESS must be given together.")
@@ -130,8 +134,19 @@ def run(
     if dry_run:
         return 0
     before = len(evaluation.store.statuses())
+    logged = None if log is None else logger(log, out)
+    time_left = TimeLeft(todo)
+
+    def count(record: Record, done: int, total: int) -> None:
+        left = time_left.after(record)
+        if not sys.stderr.isatty():  # a line a run in place of the bar
+            text = f"[{done}/{total}] {record.status}: {record.job} ({record.seconds:.1f} s)"
+            click.echo(f"{text}, about {left} left" if done < total else text, err=True)
+        if logged is not None:
+            logged(record)
+
     try:
-        tally = evaluation.run(say, _count, lambda sentence: click.echo(sentence, err=True))
+        tally = evaluation.run(say, count, lambda sentence: click.echo(sentence, err=True))
     except KeyboardInterrupt:
         stored = len(evaluation.store.statuses())
         raise Interrupted(
@@ -142,12 +157,6 @@ def run(
         raise UserError(f"{str(error).removesuffix('.')}: {command_line()}") from error
     click.echo(f"{tally}; results in {out}.")
     return tally.exit_code
-
-
-def _count(record: Record, done: int, total: int) -> None:
-    """Without a terminal, a line a run in place of the bar."""
-    if not sys.stderr.isatty():
-        click.echo(f"[{done}/{total}] {record.status}: {record.job} ({record.seconds:.1f} s)", err=True)
 
 
 def say(record: Record) -> None:

@@ -160,8 +160,8 @@ def error_shares(results: Runs) -> pd.DataFrame:
     return sorted_rows(runs.groupby(_BY)[[*ERRORS, "error_inference"]].mean().reset_index(), _BY)
 
 
-def draw_errors(shares: pd.DataFrame, folder: Path) -> list[Path]:
-    """Draw the stacked causes of errors over the share of shift: a PNG a task, a panel a learner and shift.
+def draw_errors(shares: pd.DataFrame, folder: Path, *, format: str = "png") -> list[Path]:
+    """Draw the stacked causes of errors over the share of shift: a picture a task, panels of learners.
 
     Args:
         shares: `error_shares`.
@@ -177,11 +177,13 @@ def draw_errors(shares: pd.DataFrame, folder: Path) -> list[Path]:
         axis.set_ylim(0, 1)
         axis.set_ylabel("share of test examples")
 
-    return _panels(shares, folder, "errors", panel)
+    return _panels(shares, folder, "errors", panel, format)
 
 
-def draw_shares(shares: pd.DataFrame, columns: Sequence[str], folder: Path, name: str) -> list[Path]:
-    """Draw columns over the share of shift: a PNG a task, a panel a learner and shift.
+def draw_shares(
+    shares: pd.DataFrame, columns: Sequence[str], folder: Path, name: str, *, format: str = "png"
+) -> list[Path]:
+    """Draw columns over the share of shift: a picture a task, panels of learners.
 
     Args:
         shares: with the columns of `rule_shares`.
@@ -194,11 +196,11 @@ def draw_shares(shares: pd.DataFrame, columns: Sequence[str], folder: Path, name
         axis.set_ylim(-0.03, 1.03)
         axis.grid(alpha=0.3)
 
-    return _panels(shares, folder, name, panel)
+    return _panels(shares, folder, name, panel, format)
 
 
-def draw_perceived(frequent: pd.DataFrame, folder: Path) -> list[Path]:
-    """Draw what images are taken for, stacked, over the share of shift: a PNG a task.
+def draw_perceived(frequent: pd.DataFrame, folder: Path, *, format: str = "png") -> list[Path]:
+    """Draw what images are taken for, stacked, over the share of shift: a picture a task.
 
     Args:
         frequent: `frequent_shares`.
@@ -215,11 +217,12 @@ def draw_perceived(frequent: pd.DataFrame, folder: Path) -> list[Path]:
         axis.set_ylabel("share of train images")
         axis.legend(fontsize=6, loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
 
-    return _panels(frequent.assign(learner="images as seen"), folder, "perceived", panel, with_legend=False)
+    frequent = frequent.assign(learner="images as seen")
+    return _panels(frequent, folder, "perceived", panel, format, with_legend=False)
 
 
 def _panels(
-    shares: pd.DataFrame, folder: Path, name: str, panel: Any, *, with_legend: bool = True
+    shares: pd.DataFrame, folder: Path, name: str, panel: Any, format: str, *, with_legend: bool = True
 ) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     written = []
@@ -244,7 +247,7 @@ def _panels(
             handles, labels = axes.flat[0].get_legend_handles_labels()
             legend(figure, dict(zip(labels, handles, strict=True)))
         heading(figure, f"{benchmark} ({size})")
-        path = folder / file_name(f"{name}-{benchmark}-{size}")
+        path = folder / file_name(f"{name}-{benchmark}-{size}", format)
         save(figure, path)
         written.append(path)
     return written

@@ -79,7 +79,7 @@ def expanded(frame: pd.DataFrame, metrics: Sequence[str]) -> tuple[str, ...]:
             continue
         columns = ("benchmark", "test_task") if len(frame) else ()
         tasks = [task for column in columns for task in frame[column].unique() if task]
-        families = [task for task in map(_task, tasks) if task is not None]
+        families = [task for task in map(task_named, tasks) if task is not None]
         names += [f"{name}_{label}" for task in families for label in task.labels.names]
     return tuple(dict.fromkeys(names))
 
@@ -91,12 +91,12 @@ def _is_missing(frame: pd.DataFrame, name: str) -> bool:
         return False
     if name in frame and not frame.loc[frame["status"] == "ok", name].isna().any():
         return False
-    tasks = map(_task, frame["benchmark"].unique())
+    tasks = map(task_named, frame["benchmark"].unique())
     return "sequences" not in metric.needs or any(task is not None and task.sequential for task in tasks)
 
 
 @cache
-def _task(name: str) -> Benchmark | None:
+def task_named(name: str) -> Benchmark | None:
     """A task; None if it is of a package that is not installed."""
     try:
         task: Benchmark = registry.create("benchmark", name)
@@ -119,7 +119,7 @@ def _sequences(part: pd.DataFrame) -> dict[str, Any]:
 
 def answers_in(record: Record, stored: pd.DataFrame) -> list[Answers]:
     """The answers of each evaluation that is stored."""
-    task = _task(record.job.tested)
+    task = task_named(record.job.tested)
     if task is None:
         return []
     names = task.labels.names

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from nsl_bench.core.errors import UserError
 from nsl_bench.core.metrics import METRICS, Metric
 from nsl_bench.core.shift import STANDARD
 from nsl_bench.report.style import (
     PUBLISHED,
+    as_in_papers,
     coincidences,
     colour_of,
     dashes_of,
@@ -23,10 +25,20 @@ from nsl_bench.report.style import (
     line_slots,
     marker_of,
     save,
+    set_in_serif,
     subplots,
     wrapped,
 )
-from nsl_bench.report.tables import DEFAULT_METRICS, SETTING, comparable, file_name, short_names, summarise
+from nsl_bench.report.tables import (
+    DEFAULT_METRICS,
+    SETTING,
+    comparable,
+    file_name,
+    said,
+    short_names,
+    summarise,
+    varying,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -91,6 +103,60 @@ def draw(
         draw_lines(group, path, title, slots, published=published)
         written.append(path)
     return written
+
+
+def draw_figure(
+    runs: pd.DataFrame, path: Path, metrics: Sequence[str], *, width: float, font_size: float
+) -> Path:
+    """Draw one figure for a paper: a panel for each metric, task and shift, with one legend.
+
+    Args:
+        path: the file; its ending says in which format.
+        width: of the figure, in inches.
+        font_size: in points; the fonts are LaTeX's.
+    """
+    if path.suffix not in (".pdf", ".svg", ".png"):
+        raise UserError(f"The figure must be a .pdf, .svg or .png file; got {path}.")
+    if not (width > 0.5 and font_size > 0):
+        raise UserError(f"A figure must be wider than 0.5 inches; got {width:g}, font size {font_size:g}.")
+    table = summarise(runs, metrics)
+    by = ["metric", *SETTING, "shift"]
+    table = table[table.groupby(by, observed=True)["percent"].transform("nunique") > 1]
+    if table.empty:
+        raise UserError("A figure needs a learner with runs at several shares; found none.")
+    table, slots, labels = table.sort_values("metric", kind="stable"), slots_of(table, runs), _labels(table)
+    panels = list(table.groupby(by, sort=False, observed=True))
+    columns = min(len(panels) // table["metric"].nunique(), max(1, round(width / 2)))
+    down, letters = -(-len(panels) // columns), int(width / columns * 72 / (0.52 * font_size))
+    titles = [wrapped(_panel_title(part, table), letters) for _, part in panels]
+    around = 5 + 1.3 * max(title.count("\n") for title in titles)  # lines of text above and below a panel
+    height = down * (min(0.75 * width / columns, 1.9) + around * font_size / 72) + 3 * font_size / 72
+    with as_in_papers(font_size):
+        figure, axes = subplots(down, columns, figsize=(width, height))
+        entries: dict[str, Any] = {}
+        for axis in axes.flat[len(panels) :]:
+            axis.set_visible(False)
+        for k, (axis, (place, part)) in enumerate(zip(axes.flat, panels, strict=False)):
+            metric = METRICS[str(place[0])]
+            entries |= _panel(axis, part, metric, slots, labels, None)
+            axis.set_title(titles[k])
+            axis.set_xlabel("shifted examples (%)")
+            if not k % columns or place[0] != panels[k - 1][0][0]:
+                axis.set_ylabel(metric.title)
+        legend(
+            figure, {label: entries[label] for label in labels.values() if label in entries}, font_size - 1
+        )
+        set_in_serif(figure)
+        save(figure, path, 300)
+    return path
+
+
+def _panel_title(part: pd.DataFrame, table: pd.DataFrame) -> str:
+    """The task, its shift, and in what it differs from other panels of the task."""
+    task, shift = str(part["benchmark"].iloc[0]), str(part["shift"].iloc[0])
+    fields = [name for name in varying(table[table["benchmark"] == task]) if name in SETTING]
+    words = (said(name, part[name].iloc[0], task) for name in fields)
+    return ", ".join(filter(None, (task, shift if shift != STANDARD else "", *words)))
 
 
 def _on_lines(spec: str) -> str:
@@ -158,8 +224,11 @@ def _labels(table: pd.DataFrame) -> dict[Line, str]:
     lines = _lines(table)
     short = short_names([network for _, network, _ in lines])
     twins = Counter(learner for learner, _, _ in lines)
+    failed = set(table.loc[table["failed"] > 0, "learner"]) if "failed" in table else set()
     return {
-        line: line[0] if twins[line[0]] == 1 else f"{line[0]} ({short[line[1]] or line[2]})" for line in lines
+        line: (line[0] if twins[line[0]] == 1 else f"{line[0]} ({short[line[1]] or line[2]})")
+        + (", with failed runs" if line[0] in failed else "")
+        for line in lines
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+import unicodedata
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -19,7 +20,13 @@ _TEX = {
     "^": r"\textasciicircum{}",
     "<": r"\textless{}",
     ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': "''",
+    **{"±": r"$\pm$", "\u00d7": r"$\times$", "→": r"$\rightarrow$", "†": r"$^\dagger$"},
+    **{mark: mark for mark in "\u2013\u2014\u2018\u2019\u201c\u201d\u2026ßæœøłÆŒØŁ"},
 }
+_ACCENTS = set("\u0300\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030a\u030b\u030c\u0327")
+"""Accents of letters that the fonts of plain LaTeX have."""
 
 
 def _markdown(text: str) -> str:
@@ -27,6 +34,24 @@ def _markdown(text: str) -> str:
     result = re.sub(r"^>", "&gt;", text.replace("&", "&amp;").replace("<", "&lt;"))
     result = re.sub(r"([\\`*\[\]|$~])", r"\\\1", result)
     return re.sub(r"(?<!\w)_|_(?!\w)", r"\\_", result)  # those inside words mark nothing
+
+
+def _latex(mark: str) -> str:
+    """A character as plain LaTeX has it; what its fonts lack is a question mark."""
+    base, *accents = list(unicodedata.normalize("NFD", mark))
+    if mark in _TEX or (mark.isascii() and mark.isprintable()):
+        return _TEX.get(mark, mark)
+    if base.isascii() and accents and _ACCENTS.issuperset(accents):
+        return mark
+    greek = re.fullmatch(r"GREEK (SMALL|CAPITAL) LETTER (\w+)", unicodedata.name(base, ""))
+    if greek is None or greek[2] in ("OMICRON", "FINAL"):
+        return "?"
+    small, name = greek[1] == "SMALL", greek[2].lower().replace("lamda", "lambda")
+    latin = {"ALPHA": "A", "BETA": "B", "EPSILON": "E", "ZETA": "Z", "ETA": "H", "IOTA": "I", "KAPPA": "K"}
+    latin |= {"MU": "M", "NU": "N", "RHO": "P", "TAU": "T", "CHI": "X"}
+    if not small and greek[2] in latin:
+        return latin[greek[2]]
+    return rf"$\{name if small else name.capitalize()}$"
 
 
 def _csv(text: str) -> str:
@@ -40,7 +65,7 @@ def _csv(text: str) -> str:
 _PLAIN: Mapping[str, Callable[[str], str]] = {
     "markdown": _markdown,
     "csv": _csv,
-    "latex": lambda text: "".join(_TEX.get(mark, mark) for mark in text),
+    "latex": lambda text: "".join(map(_latex, unicodedata.normalize("NFC", text))),
     "html": html.escape,
 }
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +33,8 @@ _AXES = {"repeat": SPLITS, "network_seed": "network seeds", "learner_draw": "lea
 _LINE = [*SETTING, "track", "network", "learner", "shift", "percent"]
 _SHOWN = ("benchmark", "test_task", "source", "size", "track", "network", "learner", "shift", "percent")
 _PAIR = ("repeat", "learner_draw")
+_SCORES: WeakKeyDictionary[Runs, dict[tuple[str, ...], npt.NDArray[np.float64] | None]] = WeakKeyDictionary()
+"""Scores of runs whose predictions were read, for as long as their `Results` are in use."""
 
 
 def intervals(results: Runs) -> pd.DataFrame:
@@ -109,6 +112,23 @@ def paired(sides: Sequence[tuple[pd.DataFrame, Runs]], metric: str, level: float
     Raises:
         UserError: no runs of the two learners can be paired.
     """
+    table = differences(sides, metric, level).drop(columns="failed")
+    tested = table["p_value"].notna()
+    table.loc[tested, "p_value"] = holm(table.loc[tested, "p_value"].to_numpy(np.float64))
+    return table
+
+
+def differences(
+    sides: Sequence[tuple[pd.DataFrame, Runs]], metric: str, level: float = 0.95, draws: int = 1000
+) -> pd.DataFrame:
+    """The rows of `paired` with p values that are not corrected, and how many pairs have a ``failed`` run.
+
+    Args:
+        draws: bootstrap samples of each interval; p values need none.
+
+    Raises:
+        UserError: no runs of the two learners can be paired.
+    """
     import pandas as pd
 
     by = [*SETTING, "shift", "percent"]
@@ -116,7 +136,7 @@ def paired(sides: Sequence[tuple[pd.DataFrame, Runs]], metric: str, level: float
     for frame, runs in sides:
         if metric not in frame:
             raise UserError(f"The runs of {frame['learner'].iloc[0]} have no {METRICS[metric].title}.")
-        table = with_standard(frame)[[*by, *_PAIR, "key", metric]].dropna(subset=[metric])
+        table = with_standard(frame)[[*by, *_PAIR, "key", "status", metric]].dropna(subset=[metric])
         records = runs.latest()
         fingerprints = [records[key].environment.get("network_fingerprint", "") for key in table["key"]]
         tables.append(table.assign(through=fingerprints))
@@ -130,19 +150,17 @@ def paired(sides: Sequence[tuple[pd.DataFrame, Runs]], metric: str, level: float
     rows = []
     for place, group in both.groupby(by, sort=False):
         ours, theirs = (group[f"{metric}_{side}"].to_numpy(np.float64) for side in ("first", "second"))
-        low, high, p_value = _difference(group, metric, [runs for _, runs in sides], 1 - level)
+        low, high, p_value = _difference(group, metric, [runs for _, runs in sides], 1 - level, draws)
         about = dict(zip(by, place, strict=True)) if isinstance(place, tuple) else {}
         means = {"first": ours.mean(), "second": theirs.mean(), "difference": (ours - theirs).mean()}
         given = {"low": low, "high": high, "p_value": p_value, "n": len(group)}
-        rows.append({**about, "metric": metric, **means, **given})
-    table = pd.DataFrame(rows)
-    tested = table["p_value"].notna()
-    table.loc[tested, "p_value"] = holm(table.loc[tested, "p_value"].to_numpy(np.float64))
-    return sorted_rows(table, by)
+        failed = (group[["status_first", "status_second"]] != "ok").any(axis=1).sum()
+        rows.append({**about, "metric": metric, **means, **given, "failed": int(failed)})
+    return sorted_rows(pd.DataFrame(rows), by)
 
 
 def _difference(
-    group: pd.DataFrame, metric: str, sides: Sequence[Runs], level: float
+    group: pd.DataFrame, metric: str, sides: Sequence[Runs], level: float, draws: int
 ) -> tuple[float, float, float]:
     """The interval of a mean paired difference, and its p value."""
     nothing = (math.nan, math.nan, math.nan)
@@ -169,7 +187,7 @@ def _difference(
             return nothing
         return (*paired_interval(difference, level), float(paired_p_values(difference[None])[0]))
     table = padded([a - b for a, b in zip(*tables, strict=True)], np.nan)
-    result = interval(table, level=level, **tests.of(metric, job.track))
+    result = interval(table, level=level, draws=draws, **tests.of(metric, job.track))
     return (result.low, result.high, result.p_value) if result.std_err > NOTHING else nothing
 
 
@@ -181,6 +199,14 @@ def _tests(job: Job, repeats: Sequence[int]) -> Sampled:
 
 def example_scores(results: Runs, record: Record, key: str, metric: str) -> npt.NDArray[np.float64] | None:
     """float64 [examples]: a metric of a run's test examples, of sequences their means; None if not kept."""
+    kept = _SCORES.setdefault(results, {})
+    run = (key, record.started, metric)
+    if run not in kept:
+        kept[run] = _example_scores(results, record, key, metric)
+    return kept[run]
+
+
+def _example_scores(results: Runs, record: Record, key: str, metric: str) -> npt.NDArray[np.float64] | None:
     of_example = METRICS[metric].per_example
     if of_example is None:
         return None

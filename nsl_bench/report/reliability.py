@@ -23,8 +23,8 @@ _COLUMNS = 4
 Counts = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], npt.NDArray[np.float64]]
 
 
-def draw_reliability(results: Runs, folder: Path) -> list[Path]:
-    """Draw one PNG a setting: a panel a share of shift, a line a learner, all repeats pooled.
+def draw_reliability(results: Runs, folder: Path, *, format: str = "png") -> list[Path]:
+    """Draw one picture a setting: a panel a share of shift, a line a learner, all repeats pooled.
 
     Args:
         results: the runs and what they predicted; runs without framework evaluation, and those of versions
@@ -115,7 +115,7 @@ def draw_reliability(results: Runs, folder: Path) -> list[Path]:
             entries.update(dict(zip(names, handles, strict=True)))
         legend(figure, entries)
         heading(figure, f"{setting}, shift: {shift}")
-        path = folder / file_name(f"reliability-{setting}-{shift}")
+        path = folder / file_name(f"reliability-{setting}-{shift}", format)
         save(figure, path)
         written.append(path)
     return written

@@ -1,4 +1,4 @@
-"""Structural shift in tables and pictures: a learner's results over the members of a family of tasks."""
+"""Structural shift in pictures: a learner's results over the members of a family of tasks."""
 
 from __future__ import annotations
 
@@ -7,23 +7,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from nsl_bench.core.metrics import METRICS
 from nsl_bench.report.curves import draw_lines, slots_of
-from nsl_bench.report.escaping import Format
 from nsl_bench.report.ordering import in_order
-from nsl_bench.report.tables import (
-    DEFAULT_METRICS,
-    NOT_APPLICABLE,
-    SETTING,
-    as_text,
-    cell,
-    file_name,
-    heading_of,
-    not_applicable,
-    summarise,
-    titled,
-    without_constant,
-)
+from nsl_bench.report.tables import DEFAULT_METRICS, NOT_APPLICABLE, SETTING, file_name, lacking, summarise
 
 _GROUP = [name for name in SETTING if name != "test_task"]
 _LINE = ["learner", "track", "network"]
@@ -37,9 +23,10 @@ def over_members(runs: pd.DataFrame, metrics: Sequence[str] = DEFAULT_METRICS) -
         learner cannot take the task, ``mean`` is NaN.
     """
     table = summarise(runs, metrics)
-    lacking = not_applicable(runs, [name for name in metrics if name in runs])
-    if len(lacking):
-        table = pd.concat([table, lacking], ignore_index=True)
+    silent = lacking(runs, metrics)
+    silent = silent[silent["words"] == NOT_APPLICABLE].drop(columns="words")
+    if len(silent):
+        table = pd.concat([table, silent], ignore_index=True)
     table["tested"] = table["test_task"].where(table["test_task"] != "", table["benchmark"])
     if table.empty:
         return table
@@ -53,35 +40,6 @@ def _unshifted_once(table: pd.DataFrame) -> pd.DataFrame:
         return table
     again = table.duplicated([*_GROUP, "tested", *_LINE, "percent", "metric"])
     return table[~(again & (table["percent"] == 0))].reset_index(drop=True)
-
-
-def render_structure(
-    runs: pd.DataFrame, metrics: Sequence[str] = DEFAULT_METRICS, format: Format = "markdown"
-) -> str:
-    """One table for each setting, shift, share and metric: a row a learner, a column a test task.
-
-    Returns:
-        Empty if all runs are tested on the task that they are trained on.
-    """
-    table = _unshifted_once(over_members(runs, metrics))
-    pieces = []
-    by = [*_GROUP, "shift", "percent", "metric"]
-    for place, part in table.groupby(by, sort=False) if len(table) else ():
-        *setting, shift, percent, metric = place if isinstance(place, tuple) else ()
-        values = {**dict(zip(_GROUP, setting, strict=True)), "test_task": ""}
-        columns = in_order(part["tested"])
-        means = part.assign(cell=[_cell(*row) for row in part[["mean", "std_err", "metric"]].to_numpy()])
-        wide = means.pivot_table("cell", _LINE, "tested", aggfunc="first", sort=False)[columns].fillna("")
-        cells = without_constant(wide.reset_index())
-        words = [heading_of([values[name] for name in SETTING]), f"{METRICS[str(metric)].title} by test task"]
-        if percent:
-            words.append(f"shift {shift} {percent:g} %")
-        pieces.append(titled(", ".join(words), as_text(cells, format), format))
-    return "\n".join(pieces)
-
-
-def _cell(mean: float, error: float, metric: str) -> str:
-    return NOT_APPLICABLE if pd.isna(mean) else cell(mean, error, metric)
 
 
 def draw_structure(

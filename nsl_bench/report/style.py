@@ -7,11 +7,13 @@ Okabe and Ito's, which people with colour blindness tell apart.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import logging
 import math
 import re
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,6 +35,9 @@ _DEEPEST = 5
 """More lines on top of each other than this are not told apart by width."""
 _SETTINGS: dict[Any, Any] = {"pdf.fonttype": 42, "svg.fonttype": "none"}
 """Text in PDF and SVG files stays text."""
+_SERIF = ["cmr10", "STIXGeneral"]
+"""Computer Modern, and what has the characters that it lacks."""
+_ESCAPED = {mark: f"\\{mark}" for mark in "_{}"}
 
 
 def subplots(rows: int, columns: int, *, figsize: tuple[float, float], **options: Any) -> tuple[Figure, Any]:
@@ -116,14 +121,39 @@ def wrapped(text: str, letters: int) -> str:
     return "\n".join(textwrap.wrap(safe, letters, break_on_hyphens=False)) or safe
 
 
-def save(figure: Figure, path: Path) -> None:
+@contextlib.contextmanager
+def as_in_papers(size: float) -> Iterator[None]:
+    """Figures that are made and saved in this block have LaTeX's own fonts, in a size in points."""
+    import matplotlib
+
+    wanted: dict[Any, Any] = {f"{name}.labelsize": size - 1 for name in ("xtick", "ytick")}
+    wanted |= {"font.family": _SERIF, "mathtext.fontset": "cm", "axes.formatter.use_mathtext": True}
+    wanted |= {"font.size": size, "axes.titlesize": size, "axes.labelsize": size}
+    with matplotlib.rc_context(wanted):
+        yield
+
+
+def set_in_serif(figure: Figure) -> None:
+    """Write in formulas what LaTeX's text fonts have other characters in place of."""
+    from matplotlib.text import Text
+
+    for one in figure.findobj(Text):
+        words = one.get_text()
+        one.set_text(re.sub(r"[_<>|{}]", lambda mark: f"${_ESCAPED.get(mark[0], mark[0])}$", words))
+
+
+def save(figure: Figure, path: Path, dpi: int = _DPI) -> None:
     """Write a figure in the format that the file's ending names; a PNG file has few colours and is small."""
     import matplotlib
     from PIL import Image
 
     path.parent.mkdir(parents=True, exist_ok=True)
-    with matplotlib.rc_context(_SETTINGS):
-        figure.savefig(path, dpi=_DPI)
+    settings = dict(_SETTINGS)
+    if matplotlib.rcParams["font.family"] == _SERIF:  # which readers' machines need not have
+        settings["svg.fonttype"] = "path"
+        logging.getLogger("fontTools").setLevel(logging.ERROR)  # it finds the font too old
+    with matplotlib.rc_context(settings):
+        figure.savefig(path, dpi=dpi)
     if path.suffix == ".png":
         with Image.open(path) as drawn:
             reduced = drawn.convert("RGB").quantize(_FEW, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)

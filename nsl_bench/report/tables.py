@@ -1,18 +1,17 @@
-"""Tables of results: mean and standard error over repeats, as Markdown, CSV or LaTeX.
+"""Tables of results: mean and standard error over repeats, one table a task.
 
 A *setting* is what results may be compared within: benchmark, version, test task, source, train size, seed or
-secret seed, splits, and the protocol's version. Each makes one table with a row for each learner, shift and
-share.
+secret seed, splits, and the protocol's version. What all rows of a table have in common is said above it.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -21,8 +20,8 @@ from nsl_bench.core.errors import UserError, unknown
 from nsl_bench.core.metrics import METRICS
 from nsl_bench.core.registry import Spec, create, pinned
 from nsl_bench.core.shift import STANDARD
-from nsl_bench.report.escaping import Format, csv_text, escaped, plain
-from nsl_bench.report.ordering import sorted_rows
+from nsl_bench.report.ordering import in_order, sorted_rows
+from nsl_bench.report.typeset import Cell, Laid, laid
 from nsl_bench.run.job import PROTOCOL, source_identity
 
 if TYPE_CHECKING:
@@ -43,6 +42,17 @@ NOT_DEFINED = "not defined"
 """What tables show of a metric that compares with a true rule, where the task has none."""
 NOT_APPLICABLE = "not applicable"
 """What tables show where a learner cannot take the task."""
+BOLD = "Bold: better than every other learner there (paired differences, Holm-corrected p below 0.05)."
+FAILED = "† Failed runs count as majority-class predictions"
+Layout = Literal["long", "wide"]
+Supported = Callable[[pd.DataFrame, pd.DataFrame], "pd.Series[bool]"]
+"""Which rows of `summarise` are better than all others beside them, given these rows and their runs."""
+_HEADS = {
+    **{"benchmark_version": "version", "test_task": "test task", "source": "images", "size": "train size"},
+    **{"seed": "data seed", "sealed": "secret seed", "percent": "shifted (%)"},
+}
+"""The fields that rows of one table may differ in, where columns have other names than these."""
+_LINE = ["learner", "track", "network"]
 _VERSIONS = ("learner_version", "network_version")
 _NOT_APPLICABLE = "not_applicable"
 _GIVEN = "accuracy_given_"
@@ -62,14 +72,14 @@ def short_names(specs: Iterable[str]) -> dict[str, str]:
     return {spec: head if count[head] == 1 else spec for spec, head in heads.items()}
 
 
-def comparable(runs: pd.DataFrame, status: str = "ok") -> pd.DataFrame:
-    """The runs that count, in groups that were run alike; with another `status`, those that end so as well.
+def comparable(runs: pd.DataFrame, *, all_ends: bool = False) -> pd.DataFrame:
+    """The runs that count, in groups that were run alike; with `all_ends`, those without answers as well.
 
     Failed runs count with the majority class's metrics, if their record has any. Of several versions of a
     learner or a network the last one counts. Folders of one content are one source; a network's seeds are
     a column of their own, ``network_seed``.
     """
-    done = _counting(runs, status)
+    done = _counting(runs, all_ends=all_ends)
     alike: pd.DataFrame = done.loc[_is_last(done)]
     return alike
 
@@ -80,10 +90,10 @@ def superseded(runs: pd.DataFrame) -> int:
     return int((~_is_last(done)).sum())
 
 
-def _counting(runs: pd.DataFrame, status: str = "ok") -> pd.DataFrame:
+def _counting(runs: pd.DataFrame, *, all_ends: bool = False) -> pd.DataFrame:
     """The runs that have answers, with names that tell apart what differs."""
     answered = runs.reindex(columns=_ANSWERED).notna().any(axis=1)
-    done = runs[runs["status"].isin(["ok", status]) | answered].copy()
+    done = runs[(runs["status"] == "ok") | answered | all_ends].copy()
     for column in ("network", "splits"):
         done[column] = done[column].astype(object).where(done[column].notna(), "")
     seeds = {network: _seed_of(network) for network in done["network"].unique()}
@@ -118,12 +128,12 @@ def _seed_of(network: str) -> tuple[str, int]:
     return str(replace(spec, kwargs=options)), int(seed) if seed.isdecimal() else 0
 
 
-def with_standard(runs: pd.DataFrame, status: str = "ok") -> pd.DataFrame:
+def with_standard(runs: pd.DataFrame, *, all_ends: bool = False) -> pd.DataFrame:
     """The runs that count, each once for every curve on which it lies.
 
-    Where nothing is shifted, one run is the first point of all curves. See `comparable` for `status`.
+    Where nothing is shifted, one run is the first point of all curves. See `comparable` for `all_ends`.
     """
-    done = comparable(runs, status)
+    done = comparable(runs, all_ends=all_ends)
     pieces = []
     for _, group in done.groupby(list(SETTING), sort=False):
         names = [shift for shift in group["shift"].unique() if shift != STANDARD] or [STANDARD]
@@ -150,11 +160,13 @@ def _on_curve(group: pd.DataFrame, one: Any) -> pd.DataFrame:
 
 def _mean_and_error(values: pd.DataFrame, by: list[str], metrics: Sequence[str]) -> pd.DataFrame:
     axes = [axis for axis in ("repeat", *_SEEDS) if axis in values and axis not in by]
-    long = values.melt(id_vars=[*by, *axes], value_vars=list(metrics), var_name="metric")
+    values = values.assign(failed=values["status"] != "ok" if "status" in values else False)
+    long = values.melt(id_vars=[*by, *axes, "failed"], value_vars=list(metrics), var_name="metric")
     long = long.dropna(subset="value")
     long["metric"] = pd.Categorical(long["metric"], categories=list(metrics), ordered=True)
     grouped = long.groupby([*by, "metric"], sort=False, observed=True)
     table = grouped["value"].agg(mean="mean", std_err="sem", n="count").reset_index()
+    table["failed"] = grouped["failed"].sum().to_numpy(np.int64)
     if any(values[axis].nunique() > 1 for axis in _SEEDS if axis in values):
         table["std_err"] = [_crossed_error(part) for _, part in grouped]
     return table
@@ -174,7 +186,7 @@ def summarise(runs: pd.DataFrame, metrics: Sequence[str] = DEFAULT_METRICS) -> p
 
     Returns:
         One row a setting, learner, shift, percentage and metric: ``mean``, ``std_err`` (NaN for one
-        repeat), ``n``.
+        repeat), ``n``, and how many of these runs ``failed``.
     """
     for metric in metrics:
         if metric not in METRICS:
@@ -185,39 +197,34 @@ def summarise(runs: pd.DataFrame, metrics: Sequence[str] = DEFAULT_METRICS) -> p
     return sorted_rows(table, [*SETTING, "shift", "percent", "learner", "metric"])
 
 
-def not_defined(runs: pd.DataFrame, metrics: Sequence[str] = DEFAULT_METRICS) -> pd.DataFrame:
-    """The rows of `summarise` that there are not, because a task has no true rule to compare with.
+def lacking(runs: pd.DataFrame, metrics: Sequence[str] = DEFAULT_METRICS) -> pd.DataFrame:
+    """The rows of `summarise` that there are not.
+
+    A task has no true rule to compare with, a learner cannot take the task, or a failed run left no answers.
 
     Returns:
-        One row a setting, learner, shift, percentage and metric, with the number of runs, ``n``.
+        One row a setting, learner, shift, percentage and metric, with the number of runs, ``n``, and in
+        ``words`` what tables show.
     """
-    compared = [metric for metric in metrics if METRICS[metric].of_true_rule]
-    if not compared or runs.empty:
-        return pd.DataFrame(columns=[*SETTING, *ROW, "n", "metric"])
-    done = with_standard(runs)
-    tasks = [
-        test_task or pinned(task, version)
-        for task, version, test_task in done[["benchmark", "benchmark_version", "test_task"]].itertuples(
-            index=False
-        )
+    done = with_standard(runs, all_ends=True) if len(runs) else runs.reindex(columns=[*SETTING, *ROW])
+    silent = done.reindex(columns=_ANSWERED).isna().all(axis=1) & (done.get("status", "ok") != "ok")
+    why = {_NOT_APPLICABLE: NOT_APPLICABLE}
+    pieces = [
+        done[silent].assign(metric=name, words=done["status"].map(lambda end: why.get(end, "failed")))
+        for name in metrics
+        if name in done
     ]
-    lacking = done.loc[np.fromiter(map(_lacks_true_rule, tasks), np.bool_)]
-    rows = lacking.groupby([*SETTING, *ROW], sort=False)["repeat"].count().rename("n").reset_index()
-    return pd.concat([rows.assign(metric=metric) for metric in compared], ignore_index=True)
-
-
-def not_applicable(runs: pd.DataFrame, metrics: Sequence[str] = DEFAULT_METRICS) -> pd.DataFrame:
-    """The rows of `summarise` that there are not, because a learner cannot take the task.
-
-    Returns:
-        One row a setting, learner, shift, percentage and metric, with the number of runs, ``n``.
-    """
-    done = runs if runs.empty else with_standard(runs, _NOT_APPLICABLE)
-    if done.empty or not (done["status"] == _NOT_APPLICABLE).any():
-        return pd.DataFrame(columns=[*SETTING, *ROW, "n", "metric"])
-    lacking = done[done["status"] == _NOT_APPLICABLE]
-    rows = lacking.groupby([*SETTING, *ROW], sort=False)["repeat"].count().rename("n").reset_index()
-    return pd.concat([rows.assign(metric=metric) for metric in metrics], ignore_index=True)
+    compared = [name for name in metrics if METRICS[name].of_true_rule]
+    if compared:
+        tasks = [
+            test or pinned(*task)
+            for test, *task in done[["test_task", "benchmark", "benchmark_version"]].itertuples(index=False)
+        ]
+        ruleless = np.fromiter(map(_lacks_true_rule, tasks), np.bool_)
+        pieces += [done[ruleless & ~silent].assign(metric=name, words=NOT_DEFINED) for name in compared]
+    by = [*SETTING, *ROW, "metric", "words"]
+    every = pd.concat(pieces, ignore_index=True) if pieces else done.assign(metric="", words="", repeat=0)
+    return every.groupby(by, sort=False)["repeat"].count().rename("n").reset_index()
 
 
 @cache
@@ -262,163 +269,160 @@ def cell(mean: float, error: float, metric: str) -> str:
     return text if np.isnan(error) else f"{text} ± {error:.{digits}f}"
 
 
-def heading_of(setting: Sequence[object]) -> str:
-    """A setting in words."""
-    values = dict(zip(SETTING, setting, strict=True))
-    text = f"{values['benchmark']} {values['benchmark_version']}"
-    if values["test_task"]:
-        text += f" -> {values['test_task']}"
-    text += f", {values['source']}, {values['size']}"
-    if values["protocol"] != PROTOCOL:
-        text += f", protocol {values['protocol']}"
-    if values["sealed"]:
-        text += f", sealed {str(values['sealed'])[:12]}"
-    if values["splits"]:
-        text += f", splits of {values['splits']}"
-    return text if not values["seed"] else f"{text}, seed {values['seed']}"
+def said(name: str, value: Any, task: str = "") -> str:
+    """A field of a row in words; empty if it says nothing."""
+    text = f"{value:g}" if isinstance(value, float) else str(value or "")
+    words = {
+        "test_task": f"tested on {text or task}",
+        "sealed": f"secret seed {text[:12]}" if text else "",
+        "seed": f"data seed {text}" if value else "",
+        "protocol": f"protocol {text}" if value != PROTOCOL else "",
+        "shift": f"shift {text}" if value != STANDARD else "no shift",
+        "percent": f"{text or 0} % shifted",
+        "metric": METRICS[text].title if text in METRICS else text,
+        "learner": text,
+        "track": f"supervision {text}",
+    }
+    return words.get(name, f"{_HEADS.get(name, name)} {text}" if text else "")
 
 
-def as_text(table: pd.DataFrame, format: Format, *, words: bool = False) -> str:
-    """A table as text of a form.
-
-    Args:
-        words: whether its cells are words already; numbers get three digits.
-    """
-    if format == "html":
-        digits: dict[str, Any] = {} if words else {"float_format": "{:.3f}".format}
-        return str(table.to_html(index=False, border=0, **digits)) + "\n"
-    if format == "csv":
-        return csv_text(table)
-    if format == "markdown":
-        table = escaped(table, format)  # LaTeX is escaped where it is written
-    style = "github" if format == "markdown" else "latex_booktabs"
-    how: dict[str, Any] = {"disable_numparse": True} if words else {"floatfmt": ".3f"}
-    return str(table.to_markdown(index=False, tablefmt=style, **how)) + "\n"
+def listed(table: pd.DataFrame, names: Sequence[str], task: str) -> list[str]:
+    """Some fields of each row in words."""
+    rows = table[list(names)].itertuples(index=False, name=None)
+    return [", ".join(filter(None, map(said, names, row, [task] * len(names)))) for row in rows]
 
 
-def titled(title: str, body: str, format: Format) -> str:
-    """A text below a heading in its form; CSV has none."""
-    marks = {"markdown": "## {}\n\n", "latex": "% {}\n", "html": "<h3>{}</h3>\n", "csv": ""}
-    return f"{marks[format].format(plain(title, format))}{body.rstrip()}\n"
+def varying(table: pd.DataFrame) -> list[str]:
+    """The fields in which the rows of a task differ."""
+    return [name for name in (*SETTING[1:], "shift", "percent", *_LINE[1:]) if table[name].nunique() > 1]
 
 
-def without_constant(table: pd.DataFrame) -> pd.DataFrame:
-    """A table without its columns ``track`` and ``network`` where all rows have the same."""
-    return table.drop(columns=[name for name in ("track", "network") if table[name].nunique() == 1])
+def heading(table: pd.DataFrame, task: str, metrics: Sequence[str]) -> tuple[str, str]:
+    """A title for the rows of a task, and what they have in common."""
+    names = [name for name in (*SETTING[1:], *ROW) if name not in (*varying(table), "learner")]
+    fixed = {name: table[name].iloc[0] for name in names}
+    what = said("metric", metrics[0]) if len(metrics) == 1 else "results"
+    title = f"{what[:1].upper()}{what[1:]} on {task}"
+    if test_task := fixed.pop("test_task", ""):
+        title += f", {said('test_task', test_task)}"
+    if (shift := fixed.pop("shift", STANDARD)) != STANDARD:
+        title += f" under the shift {shift}"
+    if not fixed.get("percent"):
+        fixed.pop("percent", None)
+    about = ", ".join(filter(None, map(said, fixed, fixed.values())))
+    return title, f"{about[:1].upper()}{about[1:]}."
 
 
-def render(runs: pd.DataFrame, format: Format = "markdown", metrics: Sequence[str] = DEFAULT_METRICS) -> str:
-    """The tables of all settings as text.
-
-    Args:
-        format: ``"csv"`` gives numbers (one row a metric); the others tables for people.
-    """
-    table = summarise(runs, metrics)
-    if format == "csv":
-        return csv_text(table)
-    cells = map(cell, table["mean"], table["std_err"], table["metric"])
-    table = table.assign(cell=list(cells), metric=table["metric"].astype(str))
-    for others, words in (
-        (not_defined(runs, metrics), NOT_DEFINED),
-        (not_applicable(runs, [metric for metric in metrics if metric in runs]), NOT_APPLICABLE),
+def notes_on(runs: pd.DataFrame) -> list[str]:
+    """What is to be known of runs: which failed, were cut short or are left out."""
+    kept, notes = comparable(runs, all_ends=True), []
+    metric = next((name for name in reversed(_ANSWERED) if name in kept), "")
+    each = []
+    for name, part in kept.groupby("learner", sort=False):
+        bad = part[~part["status"].isin(["ok", _NOT_APPLICABLE])]
+        if len(bad):
+            ends, rest = ", ".join(bad["status"].unique()).replace("_", " "), part.drop(bad.index)
+            without = (
+                f"{METRICS[metric].title} {rest[metric].mean():.3f} without them"
+                if metric and len(rest)
+                else ""
+            )
+            each.append(", ".join(filter(None, (f"{name} {len(bad)} of {len(part)} ({ends})", without))))
+    if each:
+        notes.append(f"{FAILED}: {'; '.join(each)}.")
+    for chosen, words in (
+        (kept["timed_out"].astype(bool), "reached the time limit; their best hypothesis so far counts"),
+        (kept["status"] == _NOT_APPLICABLE, "are not applicable to their learners"),
     ):
-        if len(others):
-            table = pd.concat([table, others.assign(cell=words)], ignore_index=True)
-    pieces = []
-    for setting, group in table.groupby(list(SETTING), sort=False):
-        wide = group.pivot_table(
-            index=["shift", "percent", "learner", "track", "network"],
-            columns="metric",
-            values="cell",
-            aggfunc="first",
-            observed=True,
-            sort=False,
-        )
-        counts = group.groupby(["shift", "percent", "learner", "track", "network"], sort=False)["n"].max()
-        wide.insert(0, "n", counts)
-        wide = wide.fillna("").reset_index()
-        wide = without_constant(wide)
-        wide["percent"] = [f"{p:g}" for p in wide["percent"]]
-        titles = {name: METRICS[name].title for name in wide.columns if name in METRICS}
-        wide = wide.rename(columns={**titles, "percent": "shifted (%)", "n": "repeats"})
-        heading = heading_of(setting if isinstance(setting, tuple) else (setting,))
-        pieces.append(titled(heading, as_text(wide, format, words=True), format))
-    return "\n".join(pieces) if pieces else "No finished runs.\n"
+        which = kept.loc[chosen, "learner"].value_counts(sort=False)
+        if len(which):
+            whose = ", ".join(f"{name} {n}" for name, n in which.items())
+            notes.append(f"{which.sum()} runs {words} ({whose}).")
+    if others := superseded(runs):
+        notes.append(f"{others} runs of other versions of a learner or network are left out.")
+    return notes
 
 
-_LINE = ["learner", "track", "network"]
-
-
-def render_wide(
-    runs: pd.DataFrame, format: Format = "markdown", metrics: Sequence[str] = DEFAULT_METRICS
-) -> str:
-    """A table for each setting, shift and metric.
+def tables(
+    runs: pd.DataFrame,
+    metrics: Sequence[str] = DEFAULT_METRICS,
+    layout: Layout = "long",
+    supported: Supported | None = None,
+    left: str = "",
+) -> list[Laid]:
+    """A table for each task.
 
     Args:
-        format: of the text; ``"csv"`` gives means without errors or marks, all tables one below the other.
+        layout: ``"long"``: a row for each learner, shift and share, a column for each metric. ``"wide"``: a
+            row for each learner; a column for each test task if there are several, else for each share.
+        supported: finds the means that are bold in the wide layout; without it none is.
+        left: a sentence on runs that are still to be done.
     """
-    table = summarise(runs, metrics)
-    pieces = []
-    for place, group in table.groupby([*SETTING, "shift", "metric"], sort=False, observed=True):
-        *setting, shift, name = map(str, place) if isinstance(place, tuple) else ()
-        metric = METRICS[name]
-        mean = group.pivot_table("mean", _LINE, "percent", observed=True, sort=False)
-        error = group.pivot_table("std_err", _LINE, "percent", observed=True, sort=False, dropna=False)
-        if format == "csv":
-            lead = {**dict(zip(SETTING, setting, strict=True)), "shift": shift, "metric": name}
-            flat = mean.reset_index()
-            for k, (column, value) in enumerate(lead.items()):
-                flat.insert(k, column, value)
-            pieces.append(csv_text(flat))
-            continue
-        cells = _cells(mean, error.reindex_like(mean), name, format).reset_index()
-        for column in _LINE:
-            cells[column] = [plain(str(name), format) for name in cells[column]]
-        cells = without_constant(cells)
-        cells.columns = [c if isinstance(c, str) else f"{c:g} %" for c in cells.columns]
-        title = f"{heading_of(setting)}: {metric.title}, shift {shift}"
-        pieces.append(_text(cells, title, format))
-    lacking = not_applicable(runs, metrics[:1])
-    for place, group in lacking.groupby([*SETTING, "shift"], sort=False):
-        *setting, shift = map(str, place) if isinstance(place, tuple) else ()
-        title = f"{heading_of(setting)}, shift {shift}: {NOT_APPLICABLE}"
-        if format != "csv":
-            learners = ", ".join(dict.fromkeys(group["learner"]))
-            pieces.append(titled(title, f"{plain(learners, format)}: cannot take this task", format))
-    for place, _ in not_defined(runs, metrics).groupby([*SETTING, "shift", "metric"], sort=False):
-        *setting, shift, name = map(str, place) if isinstance(place, tuple) else ()
-        title = f"{heading_of(setting)}: {METRICS[name].title}, shift {shift}"
-        if format != "csv":
-            pieces.append(titled(title, f"{NOT_DEFINED}: the task has no true rule", format))
-    return "\n".join(pieces) if pieces else "No finished runs.\n"
+    table = summarise(runs, metrics).assign(words="")
+    parts = [
+        part.assign(metric=part["metric"].astype(str))
+        for part in (table, lacking(runs, metrics))
+        if len(part)
+    ]
+    if not parts:
+        return []
+    whole = pd.concat(parts, ignore_index=True)
+    whole["metric"] = pd.Categorical(whole["metric"], categories=list(metrics), ordered=True)
+    whole["failed"] = whole["failed"].fillna(0).astype(int) if "failed" in whole else 0
+    whole = sorted_rows(whole, [*SETTING, "shift", "percent", "learner", "metric"])
+    made = []
+    for task, group in whole.groupby("benchmark", sort=False):
+        mine = runs[runs["benchmark"] == task]
+        bold = pd.Series(False, index=group.index)
+        if layout == "wide" and supported is not None:
+            bold |= supported(group[group["words"] == ""], mine).reindex(group.index, fill_value=False)
+        notes = [*([BOLD] if bold.any() else []), *notes_on(mine), *([left] if left else [])]
+        made.append(_laid(group.assign(bold=bold), str(task), layout, notes))
+    return made
 
 
-def _cells(mean: pd.DataFrame, error: pd.DataFrame, name: str, format: str) -> pd.DataFrame:
-    """Mean and standard error as text; of each column the best is bold, as it is shown."""
-    metric = METRICS[name]
-    rounded = mean.round(metric.digits)
-    best = rounded.max() if metric.higher_is_better else rounded.min()
-    cells = mean.astype(object)
-    for row in mean.index:
-        for column in mean.columns:
-            value, spread = mean.loc[row, column], error.loc[row, column]
-            if np.isnan(value):
-                cells.loc[row, column] = ""
-                continue
-            text = cell(value, spread, name)
-            marked = metric.higher_is_better is not None and rounded.loc[row, column] == best[column]
-            if marked and len(mean) > 1:
-                bold = {"latex": rf"\textbf{{{text}}}", "html": f"<b>{text}</b>"}
-                text = bold.get(format, f"**{text}**")
-            cells.loc[row, column] = text
-    return cells
+def _laid(table: pd.DataFrame, task: str, layout: Layout, notes: Sequence[str]) -> Laid:
+    """The rows of a task as a table; a number of runs stands in a cell where it is not the usual one."""
+    metrics = [name for name in table["metric"].cat.categories if (table["metric"] == name).any()]
+    title, about = heading(table, task, metrics)
+    fields = varying(table)
+    keys = [name for name in _LINE if name == "learner" or name in fields]
+    places = [name for name in fields if name not in keys]
+    axis = next((name for name in ("test_task", "percent") if name in fields and layout == "wide"), "metric")
+    blocks = [name for name in places if name != axis] if layout == "wide" else []
+    keys = keys if layout == "wide" else [*places, *keys]
+    if "percent" in blocks:  # what is not shifted belongs to every shift, and is shown once
+        table = table.assign(shift=table["shift"].where(table["percent"] > 0, STANDARD))
+    table = table.drop_duplicates([*SETTING, *ROW, "metric"])
+    if axis != "metric" and len(metrics) > 1:
+        blocks.append("metric")
+    counts = table.loc[table["words"] == "", "n"]
+    usual = int(counts.mode().iloc[0]) if len(counts) else 0
+    if usual > 1:
+        about += f" Mean ± standard error of {usual} runs."
+    cells: list[Any] = []
+    for words, mean, error, metric, n, bold, failed in table.reindex(
+        columns=["words", "mean", "std_err", "metric", "n", "bold", "failed"]
+    ).itertuples(index=False):
+        count = "" if n == usual else f" (n = {n:.0f})"
+        cells.append(Cell(words or f"{cell(mean, error, metric)}{count}", bold, failed > 0))
+    columns = metrics if axis == "metric" else sorted(table[axis].unique())
+    if axis == "test_task":
+        order = in_order({str(name or task) for name in columns})
+        columns.sort(key=lambda name: order.index(str(name or task)))
+    by = [*blocks, *keys, axis]
+    placed = table.assign(cell=cells).groupby(by, sort=False, observed=True)["cell"].first()
+    wide = placed.unstack(axis, sort=False)[columns].fillna("").reset_index()
+    percent = " %" * (axis == "percent")
+    heads = [METRICS[c].title if axis == "metric" else f"{_value(axis, c, task)}{percent}" for c in columns]
+    shown = wide[[*keys, *columns]].set_axis([_HEADS.get(name, name) for name in keys] + heads, axis=1)
+    for k, name in enumerate(keys):
+        shown.isetitem(k, [_value(name, value, task) for value in wide[name]])
+    return laid(title, shown, about, notes, listed(wide, blocks, task))
 
 
-def _text(cells: pd.DataFrame, title: str, format: Format) -> str:
-    """Cells that are text of the form already, below a heading."""
-    if format == "html":
-        return titled(title, cells.to_html(index=False, escape=False, border=0), format)
-    if format == "latex":
-        body = cells.to_latex(index=False, escape=False).replace("±", r"$\pm$").replace(" %", r" \%")
-        return titled(title, body, format)
-    return titled(title, cells.to_markdown(index=False, tablefmt="github", disable_numparse=True), format)
+def _value(name: str, value: Any, task: str) -> str:
+    """A field of a row as its column shows it."""
+    if name == "test_task":
+        return str(value or task)
+    return f"{value:g}" if isinstance(value, float) else str(value)[: 12 if name == "sealed" else None]

@@ -158,6 +158,11 @@ class Materials:
             "cpu" if self._device == "auto" else self._device,
         )
 
+    def test(self, job: Job) -> tuple[ResolvedJob, Data]:
+        """What a job's test set is made of, and the test set."""
+        resolved = self.resolve(job, None)
+        return resolved, self._part(resolved, "test")
+
     def resolve(self, job: Job, data_seed: DataSeed | None) -> ResolvedJob:
         """Look up all that a job names.
 

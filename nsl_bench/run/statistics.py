@@ -84,7 +84,7 @@ def interval(
             The variance of a mean over k splits then is (1 / k + overlap) times theirs (Nadeau and Bengio:
             "Inference for the Generalization Error", Machine Learning 2003).
         level: 0.05 for 95 % intervals.
-        draws: number of bootstrap samples.
+        draws: number of bootstrap samples; without any, the interval is symmetric.
         bounds: least and greatest possible mean.
 
     Raises:
@@ -219,6 +219,8 @@ def _ends(
     if error <= NOTHING:
         return math.nan, math.nan
     reach = half_width(error, df, level)
+    if not draws:
+        return mean - reach, mean + reach
     result = nested_bootstrap(table, shared_test=shared_test, draws=draws, seed=seed) - mean
     low, high = np.quantile(result, [level / 2, 1 - level / 2]).tolist()
     if not low < 0 < high:

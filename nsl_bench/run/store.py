@@ -7,6 +7,7 @@
 ``records-*.parquet``    records that `Store.compact` moved from ``records.jsonl``
 ``predictions-*.parquet``  their predictions, with a column ``key``
 ``logs/KEY.log``         what the learner of a run printed
+``unfinished-*.json``    the runs of a sweep, until all of them have a record
 =======================  ====================================================================
 
 A line is written at once, under a lock, and synced to the disk. Several processes can therefore write at the
@@ -227,6 +228,27 @@ class Store:
                 return result
         raise NoPredictions(f"The run {key} in {self.folder} has no predictions.")
 
+    @contextlib.contextmanager
+    def unfinished(self, jobs: Sequence[Job]) -> Iterator[None]:
+        """Keep the list of a sweep's jobs for as long as it has not come to its end."""
+        path = self.folder / f"unfinished-{cache.key(sorted(job.key() for job in jobs))}.json"
+        with cache.replacing(path) as temporary:
+            temporary.write_text(json.dumps([asdict(job) for job in jobs]), encoding="utf-8")
+        yield
+        path.unlink(missing_ok=True)
+
+    def left(self, records: Iterable[Record]) -> dict[str, Job]:
+        """The jobs of unfinished sweeps that have no record, also not one of another version, by key."""
+        known = {_place(record.job) for record in records}
+        found: dict[str, Job] = {}
+        for path in sorted(self.folder.glob("unfinished-*.json")):
+            with contextlib.suppress(
+                OSError, ValueError, UserError
+            ):  # of another version, or removed meanwhile
+                jobs = [checked(Job, values) for values in parse_json(path.read_bytes())]
+                found |= {job.key(): job for job in jobs if _place(job) not in known}
+        return found
+
     def log(self, key: str) -> Path:
         """The log file of a run: what its learner prints."""
         return self._subfolder("logs") / f"{key}.log"
@@ -246,13 +268,11 @@ class Store:
         import pandas as pd
 
         names = [f.name for f in fields(Job)]
-        identity = [name for name in names if name not in (*_VERSIONS, *_PLACES)]
         own = {*names, "shift", "percent", "key", "status", "timed_out"}
         rows: dict[tuple[Any, ...], dict[str, Any]] = {}
         for record in self if records is None else records:
             job = {name: getattr(record.job, name) for name in names}
-            place = job["splits_fingerprint"] or job["splits"], source_identity(record.job.source)
-            at = *(job[name] for name in identity), *place
+            at = _place(record.job)
             rows.pop(at, None)  # the order is that of writing
             rows[at] = {
                 **job,
@@ -334,6 +354,13 @@ class Store:
         except UserError as error:
             self._left_out(path.name, str(error).rstrip("."))
             return []
+
+
+def _place(job: Job) -> tuple[Any, ...]:
+    """What jobs have in common that differ in their versions only."""
+    same = (f.name for f in fields(Job) if f.name not in (*_VERSIONS, *_PLACES))
+    where = job.splits_fingerprint or job.splits, source_identity(job.source)
+    return (*(getattr(job, name) for name in same), *where)
 
 
 def _append(descriptor: int, line: bytes) -> None:

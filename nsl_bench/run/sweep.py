@@ -13,8 +13,10 @@ import logging
 import os
 import sys
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -47,6 +49,9 @@ _WELL = {"ok", "not_applicable"}
 
 _MOST_DEATHS = 3
 """How often in a row workers may die before any run ends."""
+
+_BAR = "{l_bar}{bar}| {n_fmt}/{total_fmt} [{elapsed}{postfix}]"
+"""A progress bar without the time that is left, which `TimeLeft` knows better."""
 
 _WAIT_SECONDS = 0.5
 """How often a sweep that waits for others looks whether their runs ended."""
@@ -135,6 +140,41 @@ class Tally:
         return 1 if self.failed or self.failed_before else 0
 
 
+class TimeLeft:
+    """How long the rest of a sweep takes: as long, run by run, as earlier runs of the same task and learner.
+
+    Args:
+        jobs: the runs that are to be done.
+    """
+
+    def __init__(self, jobs: Iterable[Job]) -> None:
+        self._begun = time.monotonic()
+        self._left = Counter((job.benchmark, job.learner) for job in jobs)
+        self._spent: dict[tuple[str, str], float] = defaultdict(float)
+        self._done: Counter[tuple[str, str]] = Counter()
+
+    def after(self, record: Record) -> str:
+        """The time that is left after a run, in words."""
+        kind = record.job.benchmark, record.job.learner
+        self._left[kind] -= 1
+        self._done[kind] += 1
+        self._spent[kind] += record.seconds
+        spent = max(sum(self._spent.values()), 1e-9)
+        mean = spent / sum(self._done.values())
+        work = sum(
+            n * (self._spent[k] / self._done[k] if self._done[k] else mean) for k, n in self._left.items()
+        )
+        return duration(work * (time.monotonic() - self._begun) / spent)
+
+
+def duration(seconds: float) -> str:
+    """A duration in words: ``40 s``, ``12 min``, ``3 h 20 min``."""
+    minutes = round(seconds / 60)
+    if minutes < 2:
+        return f"{seconds:.0f} s"
+    return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60} min"
+
+
 def _is_repeated(status: str, rerun: Rerun) -> bool:
     """Whether a run with a record of some status is to be done."""
     return rerun == "all" or (rerun == "failed" and status not in _WELL)
@@ -177,7 +217,8 @@ def sweep(
         missing = {job.key(): job for job in in_order(to_do(jobs, statuses, rerun))}
         statuses_done = [statuses[key] for key in {job.key() for job in jobs} - missing.keys()]
         before = sum(status in _WELL for status in statuses_done)
-        with tqdm(total=len(missing), unit="run", disable=not visible, dynamic_ncols=True) as bar:
+        bar_of = partial(tqdm, total=len(missing), disable=not visible, dynamic_ncols=True, bar_format=_BAR)
+        with store.unfinished(jobs), bar_of() as bar:
             doing = _Doing(missing, store, turns, bar, on_failure, notify)
             doing.all(bench, executor)
     failed_before = len(statuses_done) - before + doing.failed_elsewhere
@@ -198,7 +239,7 @@ class _Doing:
     ) -> None:
         self.missing, self._store, self._turns, self._bar = missing, store, turns, bar
         self._on_failure, self._notify = on_failure, notify
-        self._total = len(missing)
+        self._total, self._time = len(missing), TimeLeft(missing.values())
         self.done = self.failed = self.elsewhere = self.failed_elsewhere = 0
 
     def all(self, bench: Bench, executor: Executor) -> None:
@@ -245,7 +286,8 @@ class _Doing:
             self.failed += 1
             self._on_failure(record)
         self._notify(record, self._total - len(self.missing), self._total)
-        self._bar.set_postfix_str(f"{self.failed} failed, {record.job}", refresh=False)
+        left = self._time.after(record)
+        self._bar.set_postfix_str(f"about {left} left, {self.failed} failed, {record.job}", refresh=False)
         self._bar.update()
 
     def _count_others(self) -> None:

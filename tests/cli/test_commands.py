@@ -204,7 +204,7 @@ def test_a_run_is_reported_and_resumed(tmp_path: Path) -> None:
     assert first.returncode == 0, first.stderr
     assert "4 runs done, 0 failed, 0 already done" in first.stdout
     assert "0 runs done, 0 failed, 4 already done" in CliRunner().invoke(main, words).output
-    report = CliRunner().invoke(main, ["report", str(tmp_path / "results")])
+    report = CliRunner().invoke(main, ["report", str(tmp_path / "results"), "--curves"])
     assert "random_forest" in report.stdout and "0.500 ± 0.000" in report.stdout
     assert len(list((tmp_path / "results" / "curves").glob("*.png"))) == 1
     store = Store(tmp_path / "results")

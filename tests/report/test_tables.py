@@ -3,7 +3,6 @@
 import csv
 import io
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,11 +17,13 @@ from PIL import Image
 from nsl_bench.api.results import Results
 from nsl_bench.cli import main
 from nsl_bench.core.errors import UserError
+from nsl_bench.core.metrics import METRICS
 from nsl_bench.report.curves import draw
+from nsl_bench.report.escaping import csv_text
 from nsl_bench.report.intervals import intervals
 from nsl_bench.report.ordering import in_order
-from nsl_bench.report.structure import render_structure
-from nsl_bench.report.tables import area_under_shift, render, render_wide, short_names, summarise
+from nsl_bench.report.tables import Layout, area_under_shift, short_names, summarise, tables
+from nsl_bench.report.typeset import written
 from nsl_bench.run.bench import Bench
 from nsl_bench.run.grid import Grid
 from nsl_bench.run.job import PROTOCOL, Job, ShiftPair
@@ -61,13 +62,21 @@ SLY = {name: f"'{name}" for name in ("=1+1", "@SUM(A1)", "\t-2", "-cmd", " =2", 
 NAMES = ["my_learner", "a|b`c*", "<img src=x>", r"\input{/etc/passwd}", "50 % & $x$ #1", "-2.5", *SLY]
 
 
+def render(runs: pd.DataFrame, form: Any = "markdown", metrics: Any = (), layout: Layout = "long") -> str:
+    """What a report prints of runs whose predictions were not kept."""
+    metrics = metrics or [name for name in METRICS if name in runs]
+    return (
+        csv_text(summarise(runs, metrics)) if form == "csv" else written(tables(runs, metrics, layout), form)
+    )
+
+
 @pytest.mark.parametrize("form", ["markdown", "csv", "latex", "html"])
-@pytest.mark.parametrize("table", [render, render_wide])
-def test_names_are_text_in_every_form(runs: pd.DataFrame, form: Any, table: Callable[..., str]) -> None:
+@pytest.mark.parametrize("layout", ["long", "wide"])
+def test_names_are_text_in_every_form(runs: pd.DataFrame, form: Any, layout: Layout) -> None:
     """Not a command, a formula, markup or the end of a cell, whatever learners and folders are called."""
     first = runs[runs["learner"] == "ffnsl"]
     named = pd.concat([first.assign(learner=name, network=name, splits=name) for name in NAMES])
-    text = table(named, form, ["framework_accuracy"])
+    text = render(named, form, ["framework_accuracy"], layout)
     if form == "csv":
         cells = {cell for row in csv.reader(io.StringIO(text)) for cell in row}
         assert {SLY.get(name, name) for name in NAMES} <= cells and not cells & set(SLY)
@@ -135,7 +144,7 @@ def test_runs_of_several_versions_are_not_averaged(store: Store) -> None:
     assert table[table["learner"] == "ffnsl"]["mean"].tolist() == [pytest.approx(0.1)] * 2
     older = job("ffnsl", ShiftPair(), 1, learner_version="2", protocol=1)
     store.add(Record(older, "ok", {"framework_accuracy": 0.9}))
-    assert "protocol 1" in render(store.frame())
+    assert "protocol 1" in render(store.frame(), layout="wide")
 
 
 def test_folders_and_seeds_of_networks_do_not_part_runs(tmp_path: Path) -> None:
@@ -237,12 +246,16 @@ def test_the_order_of_test_tasks(ordered: list[str]) -> None:
     assert in_order(reversed(ordered)) == ordered
 
 
-def test_runs_without_shift_have_one_table_over_test_tasks(tmp_path: Path) -> None:
+def test_runs_without_shift_have_one_row_over_test_tasks(tmp_path: Path) -> None:
     kept = Store(tmp_path)
     for test_task in ("", "hanoi:disks=7"):
         for pair in shift_pairs(Grid("follow_suit", (), ("noir", "comic"), (0, 50))):
             one = job("ffnsl", pair, 1, test_task=test_task)
             kept.add(Record(one, "ok", {"framework_accuracy": 0.5}))
-    text = render_structure(kept.frame(), ["framework_accuracy"])
-    titles = [line.rpartition(", ")[2] for line in text.splitlines() if line.startswith("##")]
-    assert sorted(titles) == ["framework accuracy by test task", "shift comic 50 %", "shift noir 50 %"]
+    text = render(kept.frame(), "markdown", ["framework_accuracy"], "wide")
+    assert re.findall(r"\*(.*?)\*", text) == [
+        "no shift, 0 % shifted",
+        "shift comic, 50 % shifted",
+        "shift noir, 50 % shifted",
+    ]
+    assert text.count("| ffnsl") == 3 and text.count("\n## ") == 0
