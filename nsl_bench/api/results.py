@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,6 +15,7 @@ from nsl_bench.core.metrics import METRICS
 if TYPE_CHECKING:
     import pandas as pd
 
+    from nsl_bench.report.typeset import Laid
     from nsl_bench.run.job import Job
     from nsl_bench.run.record import Record
 
@@ -249,8 +251,6 @@ class Results:
         Raises:
             UserError: an unknown metric.
         """
-        from functools import partial
-
         from nsl_bench.report.comparing import supported
         from nsl_bench.report.escaping import csv_text
         from nsl_bench.report.tables import summarise, tables
@@ -276,41 +276,25 @@ class Results:
             UserError: an unknown metric or learner, or no runs that can be paired.
         """
         from nsl_bench.report.comparing import against, against_tables
-        from nsl_bench.report.escaping import csv_text
-        from nsl_bench.report.typeset import written
 
-        runs, shown = self.named(metrics or ()), self._metrics(metrics) if metrics else ()
-        known = set(runs["learner"])
-        name = self.names.get(learner, learner)
-        if name not in known:
-            raise unknown("learner in these results", learner, known)
-        table = against(runs, self, name, shown)
-        return csv_text(table) if format == "csv" else written(against_tables(table, name), format)
+        runs, name = self.named(metrics or ()), self.names.get(learner, learner)
+        if name not in set(runs["learner"]):
+            raise unknown("learner in these results", learner, set(runs["learner"]))
+        table = against(runs, self, name, self._metrics(metrics) if metrics else ())
+        return _text(table, partial(against_tables, reference=name), format)
 
     def confusion(self, format: Format = "markdown") -> str:
         """How often each label was predicted for each true label, one table for each task, as text.
 
-        Args:
-            format: text format.
-
         Raises:
             UserError: no run has predictions.
         """
-        from nsl_bench.report.escaping import csv_text
         from nsl_bench.report.predictions import confusion, confusion_tables
-        from nsl_bench.report.typeset import written
 
-        table = confusion(self, self.named(()))
-        return csv_text(table) if format == "csv" else written(confusion_tables(table), format)
+        return _text(confusion(self, self.named(())), confusion_tables, format)
 
     def write_predictions(self, path: str | Path) -> int:
-        """Write every stored prediction as CSV, with the concepts that the network saw.
-
-        Args:
-            path: file to write.
-
-        Returns:
-            The number of predictions.
+        """Write every stored prediction as CSV, with the concepts that the network saw; returns their number.
 
         Raises:
             UserError: no run has predictions, or the file cannot be written.
@@ -323,13 +307,13 @@ class Results:
     def left(self) -> list[Job]:
         """The runs of unfinished sweeps that are still to be done."""
         found = {key: job for store in self.stores for key, job in store.left(self._all.values()).items()}
-        passing = []
-        for key, job in found.items():
-            place = {"key": key, "share": job.percent}
-            wanted = {name: values for name, values in self._where.items() if name != "status"}
-            if all(place.get(name, getattr(job, name, "")) in values for name, values in wanted.items()):
-                passing.append(job)
-        return passing
+        wanted = {name: values for name, values in self._where.items() if name != "status"}
+        return [
+            job
+            for key, job in found.items()
+            for place in [{"key": key, "share": job.percent}]
+            if all(place.get(name, getattr(job, name, "")) in values for name, values in wanted.items())
+        ]
 
     def notes(self) -> list[str]:
         """What is to be known of these runs: what failed, was cut short, left out, or is still to be done."""
@@ -339,8 +323,6 @@ class Results:
         return [*(notes_on(self.named(())) if len(self) else []), *([left] if left else [])]
 
     def _left_in_words(self) -> str:
-        from collections import Counter
-
         jobs = self.left
         each = ", ".join(f"{name} {n}" for name, n in Counter(job.learner for job in jobs).items())
         done = f"{len(jobs)} of {len(jobs) + len(self)} runs are still to be done ({each})"
@@ -437,6 +419,14 @@ class Results:
 
     def _repr_html_(self) -> str:
         return f"<p>{html.escape(repr(self).strip('<>'))}</p>{self.table(format='html') if len(self) else ''}"
+
+
+def _text(table: pd.DataFrame, tables: Callable[[pd.DataFrame], list[Laid]], format: Format) -> str:
+    """Numbers as CSV, or as tables for people."""
+    from nsl_bench.report.escaping import csv_text
+    from nsl_bench.report.typeset import written
+
+    return csv_text(table) if format == "csv" else written(tables(table), format)
 
 
 def results(*folders: str | Path, names: Mapping[str, str] | None = None) -> Results:

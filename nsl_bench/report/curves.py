@@ -124,39 +124,27 @@ def draw_figure(
     table = table[table.groupby(by, observed=True)["percent"].transform("nunique") > 1]
     if table.empty:
         raise UserError("A figure needs a learner with runs at several shares; found none.")
-    table, slots, labels = table.sort_values("metric", kind="stable"), slots_of(table, runs), _labels(table)
-    panels = list(table.groupby(by, sort=False, observed=True))
-    columns = min(len(panels) // table["metric"].nunique(), max(1, round(width / 2)))
-    down, letters = -(-len(panels) // columns), int(width / columns * 72 / (0.52 * font_size))
-    titles = [wrapped(_panel_title(part, table), letters) for _, part in panels]
-    around = 5 + 1.3 * max(title.count("\n") for title in titles)  # lines of text above and below a panel
-    height = down * (min(0.75 * width / columns, 1.9) + around * font_size / 72) + 3 * font_size / 72
+    slots = slots_of(table, runs)
+    table = table.assign(shift=[_panel_title(row, table) for row in table.to_dict("records")])
     with as_in_papers(font_size):
-        figure, axes = subplots(down, columns, figsize=(width, height))
-        entries: dict[str, Any] = {}
-        for axis in axes.flat[len(panels) :]:
-            axis.set_visible(False)
-        for k, (axis, (place, part)) in enumerate(zip(axes.flat, panels, strict=False)):
-            metric = METRICS[str(place[0])]
-            entries |= _panel(axis, part, metric, slots, labels, None)
-            axis.set_title(titles[k])
-            axis.set_xlabel("shifted examples (%)")
-            if not k % columns or place[0] != panels[k - 1][0][0]:
-                axis.set_ylabel(metric.title)
-        legend(
-            figure, {label: entries[label] for label in labels.values() if label in entries}, font_size - 1
-        )
-        set_in_serif(figure)
-        save(figure, path, 300)
+        draw_lines(table, path, "", slots, width=width, font_size=font_size)
     return path
 
 
-def _panel_title(part: pd.DataFrame, table: pd.DataFrame) -> str:
+def _panel_title(row: dict[Any, Any], table: pd.DataFrame) -> str:
     """The task, its shift, and in what it differs from other panels of the task."""
-    task, shift = str(part["benchmark"].iloc[0]), str(part["shift"].iloc[0])
+    task, shift = row["benchmark"], row["shift"]
     fields = [name for name in varying(table[table["benchmark"] == task]) if name in SETTING]
-    words = (said(name, part[name].iloc[0], task) for name in fields)
+    words = (said(name, row[name], task) for name in fields)
     return ", ".join(filter(None, (task, shift if shift != STANDARD else "", *words)))
+
+
+def _size(columns: int, rows: int, titles: list[str], width: float, font_size: float) -> tuple[float, float]:
+    """Width and height of a figure; in a paper, panels have room for the text around them."""
+    if not width:
+        return 1.2 + 3.6 * columns, 0.9 + 2.5 * rows
+    lines = 5 + 1.3 * max(title.count("\n") for title in titles)
+    return width, rows * (min(0.75 * width / columns, 1.9) + lines * font_size / 72) + font_size / 24
 
 
 def _on_lines(spec: str) -> str:
@@ -173,6 +161,8 @@ def draw_lines(
     *,
     ticks: Sequence[str] = (),
     published: pd.DataFrame | None = None,
+    width: float = 0.0,
+    font_size: float = 9.0,
 ) -> None:
     """Draw one picture: a row of panels a metric, a column a shift.
 
@@ -180,30 +170,47 @@ def draw_lines(
         table: columns learner, network, track, metric, shift, ``percent`` (the place on the axis), mean and
             std_err.
         ticks: names of the places 0, 1, ... on the axis, if they are test tasks; ``shift`` is then a heading.
+        width: of a figure for a paper, in inches; ``shift`` is then a heading, and rows have room for it.
     """
     shifts, metrics = list(table["shift"].unique()), list(table["metric"].unique())
-    size = (1.2 + 3.6 * len(shifts), 0.9 + 2.5 * len(metrics))
-    figure, axes = subplots(len(metrics), len(shifts), figsize=size, sharex=True, sharey="row")
+    columns = min(len(shifts), max(1, round(width / 2))) if width else len(shifts)
+    down = -(-len(shifts) // columns)
+    letters = int(width / columns * 72 / (0.52 * font_size)) if width else 42
+    titles = [wrapped(shift if ticks or width else f"shift: {shift}", letters) for shift in shifts]
+    rows = len(metrics) * down
+    alike: dict[str, Any] = {} if width else {"sharex": True, "sharey": "row"}
+    size = _size(columns, rows, titles, width, font_size)
+    figure, axes = subplots(rows, columns, figsize=size, **alike)
     labels = _labels(table)
     spelt = {short: network for network, short in short_names(table["network"].unique()).items()}
     entries: dict[str, Any] = {}
-    for row, metric in enumerate(metrics):
-        for column, shift in enumerate(shifts):
-            part = table[(table["metric"] == metric) & (table["shift"] == shift)]
-            theirs = None
-            if published is not None:
-                theirs = published[(published["metric"] == metric) & (published["shift"] == shift)]
-                theirs = theirs.replace({"network": spelt})
-            entries |= _panel(axes[row, column], part, METRICS[metric], slots, labels, theirs)
-        axes[row, 0].set_ylabel(METRICS[metric].title)
-    for column, shift in enumerate(shifts):
-        axes[0, column].set_title(wrapped(shift if ticks else f"shift: {shift}", 42))
-        axes[-1, column].set_xlabel("test task" if ticks else "share of shifted examples (%)")
+    for k, axis in enumerate(axes.flat):
+        row, column = k // (columns * down), k % (columns * down)
+        if column >= len(shifts):
+            axis.set_visible(False)
+            continue
+        metric, shift = metrics[row], shifts[column]
+        part = table[(table["metric"] == metric) & (table["shift"] == shift)]
+        theirs = None
+        if published is not None:
+            theirs = published[(published["metric"] == metric) & (published["shift"] == shift)]
+            theirs = theirs.replace({"network": spelt})
+        entries |= _panel(axis, part, METRICS[metric], slots, labels, theirs)
+        if not column % columns:
+            axis.set_ylabel(METRICS[metric].title)
+        if width or not row:
+            axis.set_title(titles[column])
+        if width or row == len(metrics) - 1:
+            axis.set_xlabel("test task" if ticks else f"{'' if width else 'share of '}shifted examples (%)")
         if ticks:
-            axes[-1, column].set_xticks(range(len(ticks)), [_on_lines(tick) for tick in ticks], fontsize=8)
-    legend(figure, {label: entries[label] for label in labels.values() if label in entries})
-    heading(figure, title)
-    save(figure, path)
+            axis.set_xticks(range(len(ticks)), [_on_lines(tick) for tick in ticks], fontsize=8)
+    shown = {label: entries[label] for label in labels.values() if label in entries}
+    legend(figure, shown, font_size - 1 if width else 9.0)
+    if title:
+        heading(figure, title)
+    if width:
+        set_in_serif(figure)
+    save(figure, path, 300 if width else 120)
 
 
 def _lines(table: pd.DataFrame) -> list[Line]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+import pandas as pd
 
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.metrics.predictions import reliability
@@ -20,8 +21,6 @@ from nsl_bench.run.store import NoPredictions
 _BINS = 15
 _COLUMNS = 4
 
-Counts = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], npt.NDArray[np.float64]]
-
 
 def draw_reliability(results: Runs, folder: Path, *, format: str = "png") -> list[Path]:
     """Draw one picture a setting: a panel a share of shift, a line a learner, all repeats pooled.
@@ -30,8 +29,45 @@ def draw_reliability(results: Runs, folder: Path, *, format: str = "png") -> lis
         results: the runs and what they predicted; runs without framework evaluation, and those of versions
             that did not keep the labels, are left out. Damaged predictions are named on standard error.
     """
-    panels: dict[tuple[str, str], dict[float, dict[str, Counts]]] = defaultdict(lambda: defaultdict(dict))
-    line_of: dict[str, tuple[str, ...]] = {}
+    pieces = list(_counted(results))
+    folder.mkdir(parents=True, exist_ok=True)
+    if not pieces:
+        return []
+    by = ["setting", "shift", "percent", "label", "line"]
+    table = pd.concat(pieces).groupby([*by, "bin"]).sum().reset_index()
+    slots, written = line_slots(table["line"]), []
+    for (setting, shift), part in table[table["count"] > 0].groupby(by[:2]):
+        panels = list(part.groupby("percent"))
+        columns = min(_COLUMNS, len(panels))
+        down = -(-len(panels) // columns)
+        figure, axes = subplots(down, columns, figsize=(1 + 3 * columns, 0.8 + 3 * down), sharey=True)
+        for axis in axes.flat[len(panels) :]:
+            axis.set_visible(False)
+        entries: dict[str, Any] = {}
+        for axis, (percent, lines) in zip(axes.flat, panels, strict=False):
+            axis.plot([0, 1], [0, 1], color="0.6", lw=1, ls="--")
+            for label, bins in lines.groupby("label"):
+                slot = slots[bins["line"].iloc[0]]
+                count, colour = bins["count"], colour_of(slot)
+                place = bins["confidence"] / count, bins["right"] / count
+                look = {"color": colour, "marker": marker_of(slot), "markersize": 3, "lw": 1}
+                (entries[str(label)],) = axis.plot(*place, **look)
+                axis.scatter(*place, s=200 * count / count.sum(), color=colour, alpha=0.25, lw=0)
+            axis.set(title=f"{percent:g} % shifted", xlabel="probability of the label")
+            axis.set(xlim=(-0.03, 1.03), ylim=(-0.03, 1.03))
+            axis.grid(alpha=0.3)
+        for axis in axes[:, 0]:
+            axis.set_ylabel("share of right labels")
+        legend(figure, dict(sorted(entries.items())))
+        heading(figure, f"{setting}, shift: {shift}")
+        path = folder / file_name(f"reliability-{setting}-{shift}", format)
+        save(figure, path)
+        written.append(path)
+    return written
+
+
+def _counted(results: Runs) -> Iterator[pd.DataFrame]:
+    """The counts of each run's bins, for each curve that it is a point of."""
     records = results.latest()
     short = short_names({record.job.network for record in records.values() if record.job.network})
     for key, record in records.items():
@@ -43,82 +79,22 @@ def draw_reliability(results: Runs, folder: Path, *, format: str = "png") -> lis
         except NoPredictions:
             continue
         except UserError as error:
-            print(
-                f"{results.folder}: the run {key} is left out of reliability diagrams: {error}",
-                file=sys.stderr,
-            )
+            left_out = f"the run {key} is left out of reliability diagrams: {error}"
+            print(f"{results.folder}: {left_out}", file=sys.stderr)
             continue
         own = frame[frame["evaluation"] == "framework"]
-        if own.empty:
-            continue
         names = [c for c in own.columns if c.startswith("p_")]
-        if not names:
+        if own.empty or not names:
             continue
         labels = own["label"].map({name.removeprefix("p_"): k for k, name in enumerate(names)})
         counts = reliability(own[names].to_numpy(np.float64), labels.to_numpy(np.int64), _BINS)
+        table = pd.DataFrame(dict(zip(("count", "confidence", "right"), counts, strict=True)))
+        line = (job.learner, str(job.network), job.track)
+        label = f"{job.learner} ({short[job.network] if job.network else job.track})"
+        table = table.assign(setting=_setting(job), percent=job.percent, label=label, bin=table.index)
+        table["line"] = [line] * len(table)
         for shift in _shifts(results, job):
-            by_label = panels[(_setting(job), shift)][job.percent]
-            label = f"{job.learner} ({short[job.network] if job.network else job.track})"
-            line_of[label] = (job.learner, str(job.network), job.track)
-            if label in by_label:
-                count, confidence, right = by_label[label]
-                counts_here = (count + counts[0], confidence + counts[1], right + counts[2])
-            else:
-                counts_here = counts
-            by_label[label] = counts_here
-    folder.mkdir(parents=True, exist_ok=True)
-    slot_of = line_slots(line_of.values())
-    slots = {label: slot_of[line] for label, line in line_of.items()}
-    written = []
-    for (setting, shift), by_percent in panels.items():
-        percents = sorted(by_percent)
-        lines = sorted({label for by_label in by_percent.values() for label in by_label})
-        columns = min(_COLUMNS, len(percents))
-        down = -(-len(percents) // columns)
-        figure, axes = subplots(down, columns, figsize=(1 + 3 * columns, 0.8 + 3 * down), sharey=True)
-        for axis in axes.flat[len(percents) :]:
-            axis.set_visible(False)
-        for axis, percent in zip(axes.flat, percents, strict=False):
-            axis.plot([0, 1], [0, 1], color="0.6", lw=1, ls="--")
-            for label in lines:
-                if label not in by_percent[percent]:
-                    continue
-                count, confidence, right = by_percent[percent][label]
-                full = count > 0
-                axis.plot(
-                    confidence[full] / count[full],
-                    right[full] / count[full],
-                    color=colour_of(slots[label]),
-                    marker=marker_of(slots[label]),
-                    markersize=3,
-                    lw=1,
-                    label=label,
-                )
-                axis.scatter(
-                    confidence[full] / count[full],
-                    right[full] / count[full],
-                    s=200 * count[full] / count.sum(),
-                    color=colour_of(slots[label]),
-                    alpha=0.25,
-                    lw=0,
-                )
-            axis.set_title(f"{percent:g} % shifted")
-            axis.set_xlabel("probability of the label")
-            axis.set_xlim(-0.03, 1.03)
-            axis.set_ylim(-0.03, 1.03)
-            axis.grid(alpha=0.3)
-        for axis in axes[:, 0]:
-            axis.set_ylabel("share of right labels")
-        entries = {}
-        for axis in axes.flat:
-            handles, names = axis.get_legend_handles_labels()
-            entries.update(dict(zip(names, handles, strict=True)))
-        legend(figure, entries)
-        heading(figure, f"{setting}, shift: {shift}")
-        path = folder / file_name(f"reliability-{setting}-{shift}", format)
-        save(figure, path)
-        written.append(path)
-    return written
+            yield table.assign(shift=shift)
 
 
 def _setting(job: Job) -> str:
