@@ -27,7 +27,8 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.core.types import Hypothesis, Status
 from nsl_bench.logic.guarded import call
 from nsl_bench.logic.guarded.child import Ended
-from nsl_bench.report.tables import render
+from nsl_bench.report.tables import tables
+from nsl_bench.report.typeset import written
 from nsl_bench.run import parquet
 from nsl_bench.run import store as store_module
 from nsl_bench.run.concepts import read_concepts
@@ -194,7 +195,7 @@ def test_records_of_every_version_load(tmp_path: Path) -> None:
         for line in lines:
             jsonschema.validate(json.loads(line), schema)
         assert len(list(store)) == len(lines) == len(store.frame()) > 3
-        assert render(store.frame()).count("ffnsl") >= 2
+        assert written(tables(store.frame()), "markdown").count("ffnsl") >= 2
         old = next(iter(store.done()))
         assert store.latest()[old].metrics["framework_accuracy"] > 0.5
         store.add(record(1))
@@ -344,7 +345,7 @@ def test_a_file_that_ends_its_reader_costs_only_itself(
 
 @pytest.mark.usefixtures("deadly")
 def test_the_report_says_whose_predictions_are_damaged(store: Store) -> None:
-    done = CliRunner().invoke(main, ["report", str(store.folder)], standalone_mode=False)
+    done = CliRunner().invoke(main, ["report", str(store.folder), "--curves"], standalone_mode=False)
     assert done.exception is None and "sudoku" in done.stdout
     assert "is left out of reliability diagrams: Reading" in done.stderr
     assert "crashed (SIGABRT)" in done.stderr
