@@ -16,11 +16,10 @@ import pandas as pd
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.metrics import METRICS
 from nsl_bench.report.completed import Runs
-from nsl_bench.report.intervals import differences
+from nsl_bench.report.intervals import corrected, differences
 from nsl_bench.report.ordering import sorted_rows
 from nsl_bench.report.tables import FAILED, SETTING, comparable, heading, listed, varying
 from nsl_bench.report.typeset import Cell, Laid, laid
-from nsl_bench.run.statistics import holm
 
 _LEVEL = 0.05
 _LINE = ("learner", "track", "network")
@@ -32,14 +31,6 @@ def _lines(runs: pd.DataFrame) -> dict[Line, pd.DataFrame]:
     """The runs of each learner, track and network, whatever the network's seed."""
     done = comparable(runs)
     return {line: runs.loc[part.index] for line, part in done.groupby(list(_LINE), sort=False)}  # type: ignore[misc]
-
-
-def _corrected(p_values: Sequence[float]) -> list[float]:
-    """Holm's correction of those that are known."""
-    result = np.array(p_values, np.float64)
-    known = np.isfinite(result)
-    result[known] = holm(result[known])
-    return list(map(float, result))
 
 
 def supported(table: pd.DataFrame, runs: pd.DataFrame, results: Runs) -> pd.Series[bool]:
@@ -60,9 +51,7 @@ def supported(table: pd.DataFrame, runs: pd.DataFrame, results: Runs) -> pd.Seri
         if pair not in kept:
             try:
                 known = differences([(lines[line], results) for line in pair[:2]], metric, draws=0)
-                kept[pair] = dict(
-                    zip(known[_PLACE].itertuples(index=False, name=None), known["p_value"], strict=True)
-                )
+                kept[pair] = known.set_index(_PLACE)["p_value"].to_dict()
             except UserError:  # nothing that can be paired
                 kept[pair] = {}
         return kept[pair].get(place, math.nan)
@@ -78,9 +67,9 @@ def supported(table: pd.DataFrame, runs: pd.DataFrame, results: Runs) -> pd.Seri
             of = dict(zip(cells.index, cells[list(_LINE)].itertuples(index=False, name=None), strict=True))
             mine, others = of.pop(best), of.values()
             claims.append((best, [p_value(mine, other, metric.name, place) for other in others]))
-        corrected = iter(_corrected([p for _, each in claims for p in each]))
+        left = iter(corrected([p for _, each in claims for p in each]))
         for best, each in claims:
-            mine = [next(corrected) for _ in each]
+            mine = [next(left) for _ in each]
             found[best] = all(p < _LEVEL for p in mine)
     return found
 
@@ -111,7 +100,7 @@ def against(runs: pd.DataFrame, results: Runs, reference: str, metrics: Sequence
         raise UserError(f"No other learner and {reference} have a run in common that is applicable to both.")
     table = sorted_rows(pd.concat(pieces, ignore_index=True), [*_PLACE, "learner"])
     for _, part in table.groupby(["benchmark", "metric"]):
-        table.loc[part.index, "p_value"] = _corrected(part["p_value"].tolist())
+        table.loc[part.index, "p_value"] = corrected(part["p_value"].tolist())
     signs = [1 if METRICS[name].higher_is_better is not False else -1 for name in table["metric"]]
     table["verdict"] = np.where(table["difference"] * signs > 0, "better", "worse")
     table.loc[~(table["p_value"] < _LEVEL), "verdict"] = "tie"

@@ -25,6 +25,10 @@ _TEX = {
     **{"±": r"$\pm$", "\u00d7": r"$\times$", "→": r"$\rightarrow$", "†": r"$^\dagger$"},
     **{mark: mark for mark in "\u2013\u2014\u2018\u2019\u201c\u201d\u2026ßæœøłÆŒØŁ"},
 }
+_GREEK = re.compile(
+    "alpha|beta|gamma|delta|epsilon|zeta|eta|theta|iota|kappa|lambda|mu|nu|xi|pi|rho|sigma|tau|upsilon|phi|chi|psi|"
+    "omega|Gamma|Delta|Theta|Lambda|Xi|Pi|Sigma|Upsilon|Phi|Psi|Omega"
+)
 _ACCENTS = set("\u0300\u0301\u0302\u0303\u0304\u0306\u0307\u0308\u030a\u030b\u030c\u0327")
 """Accents of letters that the fonts of plain LaTeX have."""
 
@@ -44,14 +48,10 @@ def _latex(mark: str) -> str:
     if base.isascii() and accents and _ACCENTS.issuperset(accents):
         return mark
     greek = re.fullmatch(r"GREEK (SMALL|CAPITAL) LETTER (\w+)", unicodedata.name(base, ""))
-    if greek is None or greek[2] in ("OMICRON", "FINAL"):
-        return "?"
-    small, name = greek[1] == "SMALL", greek[2].lower().replace("lamda", "lambda")
-    latin = {"ALPHA": "A", "BETA": "B", "EPSILON": "E", "ZETA": "Z", "ETA": "H", "IOTA": "I", "KAPPA": "K"}
-    latin |= {"MU": "M", "NU": "N", "RHO": "P", "TAU": "T", "CHI": "X"}
-    if not small and greek[2] in latin:
-        return latin[greek[2]]
-    return rf"$\{name if small else name.capitalize()}$"
+    name = greek[2].lower().replace("lamda", "lambda") if greek else ""
+    if greek and greek[1] == "CAPITAL":
+        name = name.capitalize()
+    return rf"$\{name}$" if _GREEK.fullmatch(name) else "?"
 
 
 def _csv(text: str) -> str:

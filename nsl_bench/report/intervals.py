@@ -113,9 +113,15 @@ def paired(sides: Sequence[tuple[pd.DataFrame, Runs]], metric: str, level: float
         UserError: no runs of the two learners can be paired.
     """
     table = differences(sides, metric, level).drop(columns="failed")
-    tested = table["p_value"].notna()
-    table.loc[tested, "p_value"] = holm(table.loc[tested, "p_value"].to_numpy(np.float64))
-    return table
+    return table.assign(p_value=corrected(table["p_value"].tolist()))
+
+
+def corrected(p_values: Sequence[float]) -> list[float]:
+    """Holm's correction of those that are known."""
+    result = np.array(p_values, np.float64)
+    known = np.isfinite(result)
+    result[known] = holm(result[known])
+    return list(map(float, result))
 
 
 def differences(
