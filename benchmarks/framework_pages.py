@@ -164,13 +164,14 @@ def leads(benchmark: str, docs: Path) -> list[dict[str, Any]]:
     """FFNSL's leads over the baselines of a task, with the ends of their intervals."""
     task = registry.create("benchmark", benchmark)
     means = by_share(kept_table(docs, benchmark, "curves"))
+    repeats = means.set_index("learner")["repeats"].str.split("-").str[0].astype(float)
     over_shares = means.groupby(["shift", "metric", "learner"])["mean"].mean()
     rows = []
     for row in kept_table(docs, benchmark, "behind").to_dict("records"):
         most = 2.0 if row["metric"] == METRICS["brier_score"].title else 1.0
         difference, error = mean_of(row["FFNSL's lead"])
         both = f"ffnsl ({row['FFNSL with']})", f"{row['baseline']} (softmax)"
-        errors = [(error, min(5, task.repeats) - 1.0)]
+        errors = [(error, repeats[both[0]].min() - 1)]
         errors += [
             sampled(over_shares[row["shift"], row["metric"], one], task.test_size, most) for one in both
         ]
