@@ -14,7 +14,7 @@ import contextlib
 import hashlib
 import itertools
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
@@ -130,13 +130,30 @@ def likenesses(board: Board, workers: int = 1) -> dict[str, Likeness]:
 
 
 def _near(shared: tuple[Board, Mapping[Path, _Answers]], contest: Contest) -> dict[str, list[Near]]:
-    """The entries of a contest with nearly the same labels as others, by slug."""
+    """The entries of a contest with nearly the same labels as others, by slug.
+
+    Those with equal predictions in all runs are left out: they are alike.
+    """
     board, answers = shared
     entries = board.of(contest)
     labels = [_labels(entry, contest, answers[entry.folder]) for entry in entries]
+    cells = [tuple((cell, len(one)) for cell, one in mine.items()) for mine in labels]
+    joined = [np.concatenate([*mine.values(), np.empty(0, np.uint8)]) for mine in labels]
+    digests = [
+        str([sorted((k, v.digest) for k, v in looks.items()) for _, looks in _runs(board, e)])
+        for e in entries
+    ]
+    true = cache(partial(_true, contest))
     near: dict[str, list[Near]] = defaultdict(list)
-    for (one, mine), (other, theirs) in itertools.combinations(zip(entries, labels, strict=True), 2):
-        if one.folder != other.folder and (shares := _shares(contest, mine, theirs)):
+    for i, j in itertools.combinations(range(len(entries)), 2):
+        one, other = entries[i], entries[j]
+        if one.folder == other.folder or (digests[i] == digests[j] and set(one.values) == set(other.values)):
+            continue
+        if cells[i] == cells[j]:
+            shares = _compared(joined[i], joined[j], partial(true, cells[i])) if cells[i] else None
+        else:
+            shares = _shares(contest, labels[i], labels[j])
+        if shares:
             near[one.slug].append(Near(other.slug, other.title, contest.name, *shares))
             near[other.slug].append(Near(one.slug, one.title, contest.name, *shares))
     return near
@@ -173,11 +190,24 @@ def _shares(contest: Contest, mine: _Labels, theirs: _Labels) -> tuple[float, fl
     if not cells:
         return None
     a, b = (np.concatenate([labels[cell] for cell in cells]) for labels in (mine, theirs))
-    if np.mean(a == b) < _EQUAL:
+    return _compared(a, b, lambda: _true(contest, tuple((cell, len(mine[cell])) for cell in cells)))
+
+
+def _true(contest: Contest, cells: tuple[tuple[Cell, int], ...]) -> npt.NDArray[np.uint8]:
+    """The true labels of cells with their numbers of examples, one after the other."""
+    return np.concatenate([letters_of(labels_of(contest, cell)) for cell, _ in cells])
+
+
+def _compared(
+    a: npt.NDArray[np.uint8], b: npt.NDArray[np.uint8], true_labels: Callable[[], npt.NDArray[np.uint8]]
+) -> tuple[float, float] | None:
+    """See `_shares`."""
+    equal = np.count_nonzero(a == b) / len(a)
+    if equal < _EQUAL:
         return None
-    true = np.concatenate([letters_of(labels_of(contest, cell)) for cell in cells])
+    true = true_labels()
     wrong = (a != true) | (b != true)
-    shares = float(np.mean(a == b)), float(np.mean(a[wrong] == b[wrong])) if wrong.any() else 0.0
+    shares = equal, float(np.mean(a[wrong] == b[wrong])) if wrong.any() else 0.0
     return shares if shares[1] >= _EQUAL_WHERE_WRONG else None
 
 
