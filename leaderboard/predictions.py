@@ -160,7 +160,7 @@ def rows_of(path: str | Path) -> Iterator[tuple[str, str, Predicted]]:
 
 def named(labels: npt.NDArray[np.int8], given: npt.NDArray[np.float32] | None) -> npt.NDArray[np.int8]:
     """The labels, with the most probable ones in place of what stands for them."""
-    if given is None:
+    if given is None or not (labels == LIKELIEST).any():
         return labels
     return np.where(labels == LIKELIEST, given.argmax(axis=1), labels).astype(np.int8)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,7 @@ class Sample:
     file: Mapping[str, str]
     size: tuple[int, int]
 
+    @cache  # noqa: B019  a few for each site
     def shifted(self, percent: float) -> npt.NDArray[np.bool_]:
         """bool [n]: which of them are shifted at a share."""
         return self.split.shift(percent).shifted[self.rows]

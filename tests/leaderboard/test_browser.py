@@ -2,7 +2,6 @@
 
 import functools
 import http.server
-import itertools
 import json
 import os
 import re
@@ -174,8 +173,8 @@ PAGES = ("index.html", "index.html#text=nobody", "benchmark/grids.html", "learne
 PAGES += ("compare.html#random-forest,majority", "about.html", "RUN")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_pages_are_accessible(browser: Any, site: Path, scheme: str) -> None:
+@pytest.mark.parametrize(("scheme", "size"), [("light", DESKTOP), ("dark", PHONE)])
+def test_pages_are_accessible(browser: Any, site: Path, scheme: str, size: tuple[int, int]) -> None:
     """axe finds nothing: contrast, names, captions and scopes, headings, focus."""
     package = pytest.importorskip("axe_core_python", reason="axe-core-python is not installed")
     axe = (Path(package.__file__).parent / "axe.min.js").read_text()
@@ -183,7 +182,7 @@ def test_pages_are_accessible(browser: Any, site: Path, scheme: str) -> None:
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", scheme_is)
     run = re.search(r"run\.html#[^\"]+", (site / "learner/random-forest.html").read_text())
     assert run is not None
-    for page, size in itertools.product(PAGES, (DESKTOP, PHONE)):
+    for page in PAGES:
         open_page(browser, site, run[0] if page == "RUN" else page, size)
         wait_until(browser, lambda b: texts(b, "main table, main .nothing, main li"))
         click(browser, "body")
