@@ -6,6 +6,7 @@ The public functions are imported on first use, so that ``import nsl_bench`` is 
 from __future__ import annotations
 
 import importlib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nsl_bench.core.errors import UserError
@@ -51,6 +52,11 @@ __all__ = [
 ]
 
 __version__ = "0.2.0"
+
+_FOLDER = Path(__file__).resolve().parent
+if not (_FOLDER / "generators").is_dir():
+    # Python that is started in a copy of the repository finds this folder before the installed package.
+    __path__.append(str(_FOLDER.parent))
 
 _HOME = {
     "Limits": "nsl_bench.sandbox.limits",

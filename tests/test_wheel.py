@@ -150,3 +150,14 @@ def test_the_main_job_runs_from_the_wheel(installed: Path, tmp_path: Path) -> No
     again = program(installed, tmp_path, "bench", "--repeats", "1", "--out", "bench")
     assert "0 runs done, 0 failed" in again.stderr
     assert again.stdout.splitlines()[:-1] == done.stdout.splitlines()[:-1]
+
+
+def test_a_copy_of_the_repository_has_all_parts() -> None:
+    """Python that is started there finds its folder nsl_bench before the installed package."""
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1]); import nsl_bench.generators as g; print(g.__path__[0])"
+    )
+    line = [sys.executable, "-I", "-S", "-c", code, str(ROOT)]
+    assert subprocess.run(line, capture_output=True, text=True, check=True).stdout.strip() == str(
+        ROOT / "generators"
+    )
