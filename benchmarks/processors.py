@@ -213,7 +213,11 @@ def write(docs: Path) -> Path:
         f"{trained_here['of'].iloc[0]} settings. These scores differ:\n\n{markdown(differ)}",
         "Everything runs under several settings on one machine, each in its own process. A setting makes "
         "libraries use an older processor's instructions, or another number of threads. What is trained with "
-        f"torch in float32 differs. Measured: {names}.",
+        f"torch in float32 differs. Measured: {names}.\n\n"
+        "Learners train on one thread, from a seed: a second run on a machine gives the same, and so does "
+        "another number of threads. Instructions round differently, above all in oneDNN's convolutions, and "
+        "a training ends as with another seed. Each train split has its own training. So the spread over train "
+        "splits, and with it the board's intervals, holds this difference.",
         {
             "results": "under how many settings each result is equal, and the range of its numbers",
             "settings": "what was measured",
