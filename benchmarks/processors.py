@@ -216,8 +216,8 @@ def write(docs: Path) -> Path:
         f"torch in float32 differs. Measured: {names}.\n\n"
         "Learners train on one thread, from a seed: a second run on a machine gives the same, and so does "
         "another number of threads. Instructions round differently, above all in oneDNN's convolutions, and "
-        "a training ends as with another seed. Each train split has its own training. So the spread over train "
-        "splits, and with it the board's intervals, holds this difference.",
+        "a training ends as with another seed. Each train split has its own training. So the spread over "
+        "train splits, and with it the board's intervals, holds this difference.",
         {
             "results": "under how many settings each result is equal, and the range of its numbers",
             "settings": "what was measured",
