@@ -256,6 +256,7 @@ class Board:
                 "percent": [cell.percent for cell in run_cells],
                 "repeat": [cell.repeat for cell in run_cells],
                 "status": "ok",
+                "timed_out": False,
             }
             pieces.append(pd.concat([pd.DataFrame(about, index=table.index), table], axis=1))
         return pd.concat(pieces, ignore_index=True) if pieces else pd.DataFrame()
