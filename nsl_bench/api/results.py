@@ -249,7 +249,7 @@ class Results:
                 better than all others of their column by paired differences.
 
         Raises:
-            UserError: an unknown metric.
+            UserError: an unknown metric, or metrics of which no run has a value.
         """
         from nsl_bench.report.comparing import supported
         from nsl_bench.report.escaping import csv_text
@@ -257,6 +257,9 @@ class Results:
         from nsl_bench.report.typeset import written
 
         runs, shown = self.named(metrics), self._metrics(metrics)
+        done = runs[runs["status"] == "ok"] if len(runs) else runs
+        if metrics and len(done) and not any(done[name].notna().any() for name in shown if name in done):
+            raise UserError(f"No run has a value of {' or '.join(metrics)}; name another metric.")
         if format == "csv":
             return csv_text(summarise(runs, shown))
         if runs.empty:

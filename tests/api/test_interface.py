@@ -174,7 +174,9 @@ def test_the_f1_of_each_class_is_named(found: Results) -> None:
     [
         (lambda r: r.where(leaner="majority"), "did you mean 'learner'"),
         (lambda r: r.where(learner="majorty"), "No run has the learner 'majorty'. Did you mean"),
+        (lambda r: r.where(share=33), "No run has the share 33; these runs have 0"),
         (lambda r: r.table(["accuracy"]), "metric"),
+        (lambda r: r.table(["sequence_accuracy"]), "No run has a value of sequence_accuracy"),
         (lambda r: r.compare("majority", "nobody"), "No run has the learner 'nobody'"),
         (lambda r: nsl_bench.compare(r, r), "must have results of one learner with one network; first has 3"),
         (lambda r: nsl_bench.evaluate([], TASK), "learners is empty"),
