@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from nsl_bench.leaderboard.comparing import Difference
+from nsl_bench.leaderboard.site import supervision
 
 from nsl_bench.core.metrics.predictions import brier_score
 
@@ -87,10 +88,10 @@ def test_the_matrix_is_drawn(script: Callable[[str], ModuleType], found: list[An
         ("env:xgboost:inputs=both,weights=confidence", "", "both, weights"),
     ],
 )
-def test_supervision_follows_from_the_spec(rivals: ModuleType, spec: str, knows: str, confident: str) -> None:
-    assert rivals.knowledge("pretrained", spec) == knows
-    assert rivals.confidences("pretrained", spec) == confident
-    assert rivals.knowledge("known_rules", spec) == "the true rule"
+def test_supervision_follows_from_the_spec(spec: str, knows: str, confident: str) -> None:
+    assert supervision.knowledge("pretrained", spec) == knows
+    assert supervision.confidences("pretrained", spec) == confident
+    assert supervision.knowledge("known_rules", spec) == "the true rule"
 
 
 def test_miscalibration_is_what_recalibration_by_bins_wins(rivals: ModuleType) -> None:
