@@ -139,13 +139,8 @@ def test_errors_end_in_one_mark() -> None:
     assert {text: str(UserError(text)) for text in quoted} == quoted
 
 
-@pytest.mark.parametrize(
-    ("name", "meant"),
-    [
-        ("acuracy", " Did you mean 'h_accuracy' or 'f_accuracy'?"),
-        ("atom", " Did you mean 'atoms'?"),
-        ("xyz", " Known: atoms, f_accuracy, h_accuracy."),
-    ],
-)
-def test_a_word_of_a_name_is_enough(name: str, meant: str) -> None:
-    assert did_you_mean(name, ["h_accuracy", "atoms", "f_accuracy"]) == meant
+def test_a_word_of_a_name_is_enough() -> None:
+    names = ["h_accuracy", "atoms", "f_accuracy"]
+    assert did_you_mean("acuracy", names) == " Did you mean 'h_accuracy' or 'f_accuracy'?"
+    assert did_you_mean("atom", names) == " Did you mean 'atoms'?"
+    assert did_you_mean("xyz", names) == " Known: atoms, f_accuracy, h_accuracy."

@@ -102,47 +102,28 @@ def test_bad_input_gets_one_sentence_and_code_2(
     assert not (tmp_path / "r").exists()
 
 
-ON_ZOO = ["run", "zoo", "--learner", "majority", "--out", "r"]
+WRONG_WORDS = {
+    "--shift noir": "The shift 'noir' belongs to follow_suit; zoo has rotate90, ",
+    "--preset longer": "The preset 'longer' belongs to addition and hanoi; zoo has shift, ",
+    "--source drawn_decks": "Sources for zoo: sklearn_digits, mnist.",
+    "--shares 0-100": "stands for 101 numbers; write 0-100/10 for steps of 10, or 0-100/1 for all.",
+    "--shares 90-0/10": "got '90-0/10'",
+    "--shares 0-1e9/1": "got '0-1e9/1'",
+    "--time-limit nan": "must be a number; got nan.",
+    "--device gpu": "it must be auto, cpu or cuda",
+    "--learner two.py": "with its class: two.py:A or two.py:B.",
+    "--learner none.py:trees=3": "The file none.py defines no class;",
+    "--learner wrong.py": "The learner wrong.py cannot be read: SyntaxError: ",
+    "--learner folder.py:A": "the file folder.py is a folder.",
+    "--out folder.py": "folder.py is not a results folder (store.json is missing); name a new folder.",
+    "leaderboard enter": "see `nsl-bench leaderboard enter --help`.",
+    "publish folder.py --repo a/b": "Publishing to a/b needs a token; log in with `hf auth login`",
+}
 
 
-@pytest.mark.parametrize(
-    ("words", "sentence"),
-    [
-        ([*ON_ZOO, "--shift", "noir"], "The shift 'noir' belongs to follow_suit; zoo has rotate90, "),
-        (
-            [*ON_ZOO, "--preset", "longer"],
-            "The preset 'longer' belongs to addition and hanoi; zoo has shift, ",
-        ),
-        ([*ON_ZOO, "--source", "drawn_decks"], "Sources for zoo: sklearn_digits, mnist."),
-        (
-            [*ON_ZOO, "--shares", "0-100"],
-            "stands for 101 numbers; write 0-100/10 for steps of 10, or 0-100/1",
-        ),
-        ([*ON_ZOO, "--shares", "90-0/10"], "got '90-0/10'"),
-        ([*ON_ZOO, "--shares", "0-1e9/1"], "got '0-1e9/1'"),
-        ([*ON_ZOO, "--time-limit", "nan"], "must be a number; got nan."),
-        ([*ON_ZOO, "--device", "gpu"], "it must be auto, cpu or cuda"),
-        ([*ON_ZOO, "--learner", "two.py"], "with its class: two.py:A or two.py:B."),
-        ([*ON_ZOO, "--learner", "none.py:trees=3"], "The file none.py defines no class;"),
-        ([*ON_ZOO, "--learner", "wrong.py"], "The learner wrong.py cannot be read: SyntaxError: "),
-        ([*ON_ZOO, "--learner", "folder.py:A"], "the file folder.py is a folder."),
-        (
-            [*ON_ZOO, "--out", "folder.py"],
-            "folder.py is not a results folder (store.json is missing); name a new",
-        ),
-        (["leaderboard", "enter"], "see `nsl-bench leaderboard enter --help`."),
-        (
-            ["publish", "folder.py", "--repo", "a/b"],
-            "Publishing to a/b needs a token; log in with `hf auth login`",
-        ),
-    ],
-)
+@pytest.mark.parametrize("words", WRONG_WORDS)
 def test_a_wrong_word_gets_what_fits(
-    words: list[str],
-    sentence: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("nsl_bench.cli.be_patient", lambda: None)
@@ -151,10 +132,11 @@ def test_a_wrong_word_gets_what_fits(
     (tmp_path / "folder.py").mkdir()
     for name, text in files.items():
         (tmp_path / f"{name}.py").write_text(text)
+    start = ["run", "zoo", "--learner", "majority", "--out", "r"] if words[0] == "-" else []
     with pytest.raises(SystemExit, match="2"):
-        run(words)
+        run([*start, *words.split()])
     said = capsys.readouterr().err
-    assert sentence in said and said.startswith("nsl-bench: ") and said.count("\n") == 1
+    assert WRONG_WORDS[words] in said and said.startswith("nsl-bench: ") and said.count("\n") == 1
 
 
 @pytest.mark.parametrize("words", [["list"], ["--help"]])
