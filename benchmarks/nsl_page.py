@@ -326,7 +326,7 @@ def _losses(claims: pd.DataFrame, folds: int) -> str:
             found.append({**row, "mean": mean, "difference": points(mean, low, high)})
     accuracies = [row for row in found if abs(row["mean"]) <= 1 and "predicates" not in row["claim"]]
     shown = pd.DataFrame(sorted(accuracies, key=lambda row: row["mean"])[:_FEW])
-    told = f"Of {len(found)} of {len(claims)} claims the opposite holds, with an interval below 0."
+    told = f"The opposite of {len(found)} of {len(claims)} claims holds, with an interval below 0."
     if not found:
         return told
     return f"{told} The accuracies that lose most:\n\n" + markdown(
