@@ -331,7 +331,10 @@ def notes_on(runs: pd.DataFrame) -> list[str]:
     if each:
         notes.append(f"{FAILED}: {'; '.join(each)}.")
     for chosen, words in (
-        (kept["timed_out"].astype(bool), "reached the time limit; their best hypothesis so far counts"),
+        (
+            kept.get("timed_out", kept["status"] == "").astype(bool),
+            "reached the time limit; their best hypothesis so far counts",
+        ),
         (kept["status"] == _NOT_APPLICABLE, "are not applicable to their learners"),
     ):
         which = kept.loc[chosen, "learner"].value_counts(sort=False)
