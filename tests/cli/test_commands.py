@@ -280,8 +280,8 @@ def test_the_report_names_learners_whose_runs_failed(tmp_path: Path) -> None:
     results = str(tmp_path / "results")
     evaluate(learners, "sudoku_4x4", symbolic=True, repeats=1, out=results)
     said = CliRunner().invoke(report, [results])
-    assert f"1 crashed ({learners[0]}: 1)" in said.output and "No finished runs" in said.output
-    assert f"1 runs are not applicable to their learners ({learners[1]}: 1)" in said.output
+    assert f"{learners[0]} 1 of 1 (crashed)" in said.output and "No finished runs" in said.output
+    assert f"1 runs are not applicable to their learners ({learners[1]} 1)" in said.output
     assert "crashed" in CliRunner().invoke(report, [results, "--runs"]).output
 
 
