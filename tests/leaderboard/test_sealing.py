@@ -242,7 +242,7 @@ def test_whatever_is_changed_in_a_file(sealed: Played, played: Played, changes: 
         again = Again({RUNS: "0" * 64}, 1, ("ab" * 10,), 4, 1, 0.02, 0.0, {"brier_score": 0.1}, True)
         known: list[tuple[str, Callable[[Path], object]]] = [
             (to_json(read_round("autumn", played.public / "board.toml")), used),
-            (json.dumps(asdict(again)), lambda path: read_json(Again, path).told()),
+            (json.dumps(asdict(again)), lambda path: read_json(Again, path).sentence()),
         ]
         for text, use in known:
             file.write_text(text)

@@ -212,6 +212,7 @@ def test_what_is_on_the_board_is_not_done_again(
     contest = little_zoo()
     rules = next(one for one in reference.ENTRIES if one.track == "symbolic")  # needs no network
     told, versions = reference.on_the_board(COMMITTED / "ffnsl-on-true-concepts")
+    rules = replace(rules, learner="ffnsl:time_limit=30")  # the committed entry's
     assert {job.key() for job in reference.jobs_of(rules, contest)} <= told.keys() and len(versions) == 1
     majority = next(one for one in reference.ENTRIES if one.learner == "majority")
     jobs = list(reference.jobs_of(majority, contest))
