@@ -6,6 +6,9 @@ The public functions are imported on first use, so that ``import nsl_bench`` is 
 from __future__ import annotations
 
 import importlib
+import sys
+from importlib.machinery import ModuleSpec
+from importlib.util import spec_from_file_location
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -53,10 +56,22 @@ __all__ = [
 
 __version__ = "0.2.0"
 
-_FOLDER = Path(__file__).resolve().parent
-if not (_FOLDER / "generators").is_dir():
-    # Python that is started in a copy of the repository finds this folder before the installed package.
-    __path__.append(str(_FOLDER.parent))
+
+class _Beside:
+    """Finds the two packages beside this folder where Python is started in a copy of the repository.
+
+    It then finds this folder before an installed package, which has them inside.
+    """
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        if name not in ("nsl_bench.generators", "nsl_bench.leaderboard"):
+            return None
+        folder = Path(__file__).resolve().parents[1] / name.removeprefix("nsl_bench.")
+        return spec_from_file_location(name, folder / "__init__.py", submodule_search_locations=[str(folder)])
+
+
+sys.meta_path.append(_Beside)
 
 _HOME = {
     "Limits": "nsl_bench.sandbox.limits",
