@@ -105,7 +105,7 @@ def test_the_python_page_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]
 
 def test_the_page_on_structure_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = example("\n".join(python_blocks("docs/structure.md")), tmp_path, capsys)
-    assert "follow_suit 1.0.0 -> follow_suit:players=3" in said
+    assert "| follow_suit:players=3 | random_forest | not applicable" in said
     assert "not_applicable" in said and "('my_game:players=3'" in said
 
 

@@ -137,7 +137,7 @@ def test_what_never_holds_in_a_bias_is_said(bias: str, note: str) -> None:
     ("statement", "said"),
     [
         ("#modhe(p).", "'#modeh'?"),
-        ("#mode(p).", "'#modem' or '#modeh' or '#modeb'?"),
+        ("#mode(p).", "'#modem', '#modeh' or '#modeb'?"),
         ('#modeb(q, (positive)). #bias(":- boddy(q).").', "'body'?"),
     ],
 )

@@ -130,7 +130,11 @@ def test_a_preset_sets_the_test_tasks(task: str, preset: str, tests: list[str]) 
             "hanoi --preset longer --test-task hanoi",
             "The preset longer of hanoi sets the test tasks; leave out --test-task.",
         ),
-        ("sudoku_4x4 --preset longer", "Unknown preset 'longer'. Known: run-time-shift, shift, train-shift."),
+        (
+            "sudoku_4x4 --preset longer",
+            "The preset 'longer' belongs to addition and hanoi; "
+            "sudoku_4x4 has shift, run-time-shift, train-shift.",
+        ),
         ("sudoku_4x4 --preset run-time", "Unknown preset 'run-time'. Did you mean 'run-time-shift'?"),
         (
             "sudoku_4x4 --preset shift --test-shares 50",
