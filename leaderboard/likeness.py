@@ -120,7 +120,8 @@ def likenesses(board: Board, workers: int = 1) -> dict[str, Likeness]:
             for evaluation, look in evaluations.items():
                 same[place, evaluation, look.digest].add(slug)
     by_slug = {entry.slug: entry for entry in board.entries}
-    pairs = list(spread(_near, (board, answers), board.contests, workers))
+    whole = {slug: _whole(places) for slug, places in runs.items()}
+    pairs = list(spread(_near, (board, answers, whole), board.contests, workers))
     likeness = {slug: _likeness(by_slug, slug, places, same) for slug, places in runs.items()}
     for slug, own in likeness.items():
         mine = sorted((pair for each in pairs for pair in each.get(slug, ())), key=lambda pair: -pair.equal)
@@ -129,25 +130,30 @@ def likenesses(board: Board, workers: int = 1) -> dict[str, Likeness]:
     return likeness
 
 
-def _near(shared: tuple[Board, Mapping[Path, _Answers]], contest: Contest) -> dict[str, list[Near]]:
+def _whole(places: Sequence[_Place]) -> str:
+    """A digest of the predictions of all runs."""
+    looks = [sorted((name, look.digest) for name, look in each.items()) for _, each in places]
+    return hashlib.blake2b(str(looks).encode(), digest_size=16).hexdigest()
+
+
+def _near(
+    shared: tuple[Board, Mapping[Path, _Answers], Mapping[str, str]], contest: Contest
+) -> dict[str, list[Near]]:
     """The entries of a contest with nearly the same labels as others, by slug.
 
     Those with equal predictions in all runs are left out: they are alike.
     """
-    board, answers = shared
+    board, answers, whole = shared
     entries = board.of(contest)
     labels = [_labels(entry, contest, answers[entry.folder]) for entry in entries]
     cells = [tuple((cell, len(one)) for cell, one in mine.items()) for mine in labels]
     joined = [np.concatenate([*mine.values(), np.empty(0, np.uint8)]) for mine in labels]
-    digests = [
-        str([sorted((k, v.digest) for k, v in looks.items()) for _, looks in _runs(board, e)])
-        for e in entries
-    ]
     true = cache(partial(_true, contest))
     near: dict[str, list[Near]] = defaultdict(list)
     for i, j in itertools.combinations(range(len(entries)), 2):
         one, other = entries[i], entries[j]
-        if one.folder == other.folder or (digests[i] == digests[j] and set(one.values) == set(other.values)):
+        same = whole[one.slug] == whole[other.slug] and set(one.values) == set(other.values)
+        if one.folder == other.folder or same:
             continue
         if cells[i] == cells[j]:
             shares = _compared(joined[i], joined[j], partial(true, cells[i])) if cells[i] else None
@@ -233,7 +239,8 @@ def _likeness(
         both = [same[place, evaluation, look.digest] for evaluation, look in evaluations.items()]
         if both:
             count.update(other for other in set.intersection(*both) if entries[other].folder != mine)
-    alike = tuple(Alike(other, entries[other].title, n) for other, n in count.most_common())
+    others = [Alike(other, entries[other].title, n) for other, n in count.items()]
+    alike = tuple(sorted(others, key=lambda one: (-one.runs, one.title)))
     means = {evaluation: float(np.mean(each)) for evaluation, each in sorted(shares.items())}
     return Likeness(alike, len(places), {evaluation: mean for evaluation, mean in means.items() if mean > 0})
 

@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import importlib
 import sys
-from importlib.machinery import ModuleSpec
-from importlib.util import spec_from_file_location
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nsl_bench.core.errors import UserError
 
 if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
+
     from nsl_bench.api.evaluation import evaluate
     from nsl_bench.api.explanation import explain
     from nsl_bench.api.learning import learn
@@ -67,6 +66,9 @@ class _Beside:
     def find_spec(name: str, path: object = None, target: object = None) -> ModuleSpec | None:
         if name not in ("nsl_bench.generators", "nsl_bench.leaderboard"):
             return None
+        from importlib.util import spec_from_file_location
+        from pathlib import Path
+
         folder = Path(__file__).resolve().parents[1] / name.removeprefix("nsl_bench.")
         return spec_from_file_location(name, folder / "__init__.py", submodule_search_locations=[str(folder)])
 

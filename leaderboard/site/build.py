@@ -146,21 +146,17 @@ def _build(board: Board, out: Path, pictures: bool, workers: int) -> int:
     takeaway.write_areas(board, out / "data/tables")
     (out / "data/nsl-bench.bib").write_text(takeaway.bibtex(board), encoding="utf-8")
     endings = ("csv", *(("png", "svg", "pdf") if pictures else ()))
-    page(
-        "index.html",
-        "index.html",
-        view=_view(pages, with_entries[0], COMPARED[0], endings) if with_entries else "",
-        compared=COMPARED,
-        contests=with_entries,
-    )
     write_learners(board, out / "data/learners.js")
     for template in ("run.html", "compare.html"):
         page(template, template)
     page("about.html", "about.html", contests=with_entries, paper=paper("ffnsl2023"))
     drawn: list[Curve | Front] = []
+    views = []
     for contest in with_entries:
-        charts = _task_page(pages, contest, endings)
+        charts, view = _task_page(pages, contest, endings)
         drawn += charts if pictures else []
+        views.append(view)
+    page("index.html", "index.html", view="".join(views[:1]), compared=COMPARED, contests=with_entries)
     rest = [*range(len(board.entries)), *drawn]
     chunks = [[contest] for contest in with_entries] + [
         rest[k : k + _CHUNK] for k in range(0, len(rest), _CHUNK)
@@ -176,10 +172,13 @@ def _build(board: Board, out: Path, pictures: bool, workers: int) -> int:
     return sum(path.is_file() for path in out.rglob("*"))
 
 
-def _task_page(pages: _Pages, contest: Contest, endings: Sequence[str]) -> list[Curve | Front]:
-    """Write a contest's page, and its views for the front page; the charts whose pictures are to be drawn."""
+def _task_page(pages: _Pages, contest: Contest, endings: Sequence[str]) -> tuple[list[Curve | Front], str]:
+    """Write a contest's page, and its views for the front page.
+
+    Returns:
+        The charts whose pictures are to be drawn, and the view of the main metric, as HTML.
+    """
     board, folder = pages.board, pages.out / "data/curves"
-    story = _story(board, contest, folder)
     curves = list(_curves(board, contest, folder))
     tracks = [_pareto(board, contest, track, folder) for track in board.tracks(contest)]
     charts = [*curves, *(track["chart"] for track in tracks if track["chart"])]
@@ -203,13 +202,12 @@ def _task_page(pages: _Pages, contest: Contest, endings: Sequence[str]) -> list[
         pictures=write_pictures(contest, pages.out / "pictures"),
         paper=paper("ffnsl2023"),
     )
-    for metric in COMPARED:
-        _view(pages, contest, metric, endings)
-    return [*charts, *([story] if story else [])]
+    (story, view), *_ = [_view(pages, contest, metric, endings) for metric in COMPARED]
+    return [*charts, *([story] if story else [])], view
 
 
-def _view(pages: _Pages, contest: Contest, metric: str, endings: Sequence[str]) -> str:
-    """What the front page shows of a contest and a metric, as HTML; also written as a file of its own."""
+def _view(pages: _Pages, contest: Contest, metric: str, endings: Sequence[str]) -> tuple[Curve | None, str]:
+    """What the front page shows of a contest and a metric, its curve and HTML, which is also written."""
     board, folder = pages.board, pages.out / "data/curves"
     main = metric == COMPARED[0]
     story = _story(board, contest, folder, metric)
@@ -225,7 +223,7 @@ def _view(pages: _Pages, contest: Contest, metric: str, endings: Sequence[str]) 
     )
     write_charts(f"{contest.name}-story-{metric}", [story] if story else [], folder)
     write_script(pages.out / f"data/views/{contest.name}-{metric}.js", "view", html)
-    return html
+    return story, html
 
 
 class _Pages:
@@ -336,7 +334,7 @@ def _curves(board: Board, contest: Contest, folder: Path) -> Iterator[Curve]:
                 yield Curve(shift, metric, f"{contest.benchmark}, shift {shift}", series, base, shown)
 
 
-def _story(board: Board, contest: Contest, folder: Path, metric: str = COMPARED[0]) -> Curve | None:
+def _story(board: Board, contest: Contest, folder: Path, metric: str) -> Curve | None:
     """The front page's curve of a contest and a metric."""
     slots, shift = _slots(board), contest.shifts[0]
     points = {e: tuple(e.curve(contest, shift, metric)) for e in _chosen(board, contest)}

@@ -18,11 +18,10 @@ from nsl_bench.core.metrics import METRICS
 from nsl_bench.report.completed import Runs
 from nsl_bench.report.intervals import corrected, differences
 from nsl_bench.report.ordering import sorted_rows
-from nsl_bench.report.tables import FAILED, SETTING, comparable, heading, listed, varying
+from nsl_bench.report.tables import FAILED, LINE, SETTING, comparable, heading, listed, varying
 from nsl_bench.report.typeset import Cell, Laid, laid
 
 _LEVEL = 0.05
-_LINE = ("learner", "track", "network")
 _PLACE = [*SETTING, "shift", "percent"]
 Line = tuple[str, ...]
 
@@ -30,7 +29,7 @@ Line = tuple[str, ...]
 def _lines(runs: pd.DataFrame) -> dict[Line, pd.DataFrame]:
     """The runs of each learner, track and network, whatever the network's seed."""
     done = comparable(runs)
-    return {line: runs.loc[part.index] for line, part in done.groupby(list(_LINE), sort=False)}  # type: ignore[misc]
+    return {line: runs.loc[part.index] for line, part in done.groupby(LINE, sort=False)}  # type: ignore[misc]
 
 
 def supported(table: pd.DataFrame, runs: pd.DataFrame, results: Runs) -> pd.Series[bool]:
@@ -64,7 +63,7 @@ def supported(table: pd.DataFrame, runs: pd.DataFrame, results: Runs) -> pd.Seri
             best: Any = cells["mean"].idxmax() if metric.higher_is_better else cells["mean"].idxmin()
             if len(cells) < 2 or cells["n"].nunique() > 1 or cells["failed"][best]:
                 continue
-            of = dict(zip(cells.index, cells[list(_LINE)].itertuples(index=False, name=None), strict=True))
+            of = dict(zip(cells.index, cells[LINE].itertuples(index=False, name=None), strict=True))
             mine, others = of.pop(best), of.values()
             claims.append((best, [p_value(mine, other, metric.name, place) for other in others]))
         left = iter(corrected([p for _, each in claims for p in each]))
@@ -93,7 +92,7 @@ def against(runs: pd.DataFrame, results: Runs, reference: str, metrics: Sequence
         for metric in metrics or (default,):
             try:
                 sides = [(frame, results) for frame in (first[3], second[3])]
-                pieces.append(differences(sides, metric).assign(**dict(zip(_LINE, first, strict=False))))
+                pieces.append(differences(sides, metric).assign(**dict(zip(LINE, first, strict=False))))
             except UserError:  # not on the same data, or not applicable to one of them
                 continue
     if not pieces:
@@ -125,7 +124,7 @@ def against_tables(table: pd.DataFrame, reference: str) -> list[Laid]:
     for task, group in table.groupby("benchmark", sort=False):
         metrics, fields = list(group["metric"].unique()), varying(group)
         title, about = heading(group, str(task), metrics)
-        keys = [name for name in _LINE if name == "learner" or name in fields]
+        keys = [name for name in LINE if name == "learner" or name in fields]
         blocks = [name for name in fields if name not in (*keys, "percent")] + ["metric"] * (len(metrics) > 1)
         shown = group[keys].assign(**{"shifted (%)": group["percent"].map("{:g}".format)})
         columns: dict[str, list[Any]] = {"difference": [], "95 % interval": [], "p": []}

@@ -16,13 +16,12 @@ from nsl_bench.core.types import BLANK
 from nsl_bench.report.completed import Runs, task_named
 from nsl_bench.report.escaping import escaped
 from nsl_bench.report.ordering import natural, sorted_rows
-from nsl_bench.report.tables import FAILED, SETTING, heading, listed, varying, with_standard
+from nsl_bench.report.tables import FAILED, LINE, SETTING, heading, listed, varying, with_standard
 from nsl_bench.report.typeset import Cell, Laid, laid
 from nsl_bench.run.material import Materials
 from nsl_bench.run.record import Record
 from nsl_bench.run.store import NoPredictions
 
-_WHERE = ["learner", "track", "network"]
 _NO_LABELS = ("undecided", "ambiguous")
 _COLUMNS = (
     *("run", "status", "benchmark", "test_task", "learner", "network", "track", "size", "repeat"),
@@ -45,7 +44,7 @@ def confusion(results: Runs, runs: pd.DataFrame) -> pd.DataFrame:
     Raises:
         UserError: no run has predictions.
     """
-    by, counts, pieces = [*SETTING, "shift", "percent", *_WHERE], dict[str, pd.DataFrame](), []
+    by, counts, pieces = [*SETTING, "shift", "percent", *LINE], dict[str, pd.DataFrame](), []
     done = with_standard(runs) if len(runs) else runs
     for row in done.to_dict("records"):
         key = row["key"]

@@ -9,10 +9,17 @@ import pandas as pd
 
 from nsl_bench.report.curves import draw_lines, slots_of
 from nsl_bench.report.ordering import in_order
-from nsl_bench.report.tables import DEFAULT_METRICS, NOT_APPLICABLE, SETTING, file_name, lacking, summarise
+from nsl_bench.report.tables import (
+    DEFAULT_METRICS,
+    LINE,
+    NOT_APPLICABLE,
+    SETTING,
+    file_name,
+    lacking,
+    summarise,
+)
 
 _GROUP = [name for name in SETTING if name != "test_task"]
-_LINE = ["learner", "track", "network"]
 
 
 def over_members(runs: pd.DataFrame, metrics: Sequence[str] = DEFAULT_METRICS) -> pd.DataFrame:
@@ -38,7 +45,7 @@ def _unshifted_once(table: pd.DataFrame) -> pd.DataFrame:
     """Runs without shift lie on the curves of all shifts; here they are shown once."""
     if table.empty:
         return table
-    again = table.duplicated([*_GROUP, "tested", *_LINE, "percent", "metric"])
+    again = table.duplicated([*_GROUP, "tested", *LINE, "percent", "metric"])
     return table[~(again & (table["percent"] == 0))].reset_index(drop=True)
 
 

@@ -52,7 +52,7 @@ _HEADS = {
     **{"seed": "data seed", "sealed": "secret seed", "percent": "shifted (%)"},
 }
 """The fields that rows of one table may differ in, where columns have other names than these."""
-_LINE = ["learner", "track", "network"]
+LINE = ["learner", "track", "network"]
 _VERSIONS = ("learner_version", "network_version")
 _NOT_APPLICABLE = "not_applicable"
 _GIVEN = "accuracy_given_"
@@ -294,7 +294,7 @@ def listed(table: pd.DataFrame, names: Sequence[str], task: str) -> list[str]:
 
 def varying(table: pd.DataFrame) -> list[str]:
     """The fields in which the rows of a task differ."""
-    return [name for name in (*SETTING[1:], "shift", "percent", *_LINE[1:]) if table[name].nunique() > 1]
+    return [name for name in (*SETTING[1:], "shift", "percent", *LINE[1:]) if table[name].nunique() > 1]
 
 
 def heading(table: pd.DataFrame, task: str, metrics: Sequence[str]) -> tuple[str, str]:
@@ -389,7 +389,7 @@ def _laid(table: pd.DataFrame, task: str, layout: Layout, notes: Sequence[str]) 
     metrics = [name for name in table["metric"].cat.categories if (table["metric"] == name).any()]
     title, about = heading(table, task, metrics)
     fields = varying(table)
-    keys = [name for name in _LINE if name == "learner" or name in fields]
+    keys = [name for name in LINE if name == "learner" or name in fields]
     places = [name for name in fields if name not in keys]
     axis = next((name for name in ("test_task", "percent") if name in fields and layout == "wide"), "metric")
     blocks = [name for name in places if name != axis] if layout == "wide" else []
