@@ -68,8 +68,9 @@ def test_runs_are_done_again(sealed: Played, reported: tuple[Path, Path], tmp_pa
     assert entry_now.standing.word == "self-reported"
 
 
-def test_a_run_with_an_older_network_is_not_compared_with_the_installed_one() -> None:
-    entry = COMMITTED / "ffnsl"
+def test_a_run_with_an_older_network_is_not_compared_with_the_installed_one(tmp_path: Path) -> None:
+    entry = Path(shutil.copytree(COMMITTED / "ffnsl", tmp_path / "ffnsl"))
+    edit(entry, RUNS, lambda run: run["job"].update(network_version="0"))
     done = call("leaderboard", "rerun", entry, "--runs", "1")
     assert isinstance(done.exception, UserError)
     assert re.search(r"used version \d of the network \w+, and version \d, which is", str(done.exception))
