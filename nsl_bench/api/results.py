@@ -337,9 +337,7 @@ class Results:
         metrics: Sequence[str] | None = None,
         format: PictureFormat = "png",
     ) -> list[Path]:
-        """Draw the metrics over the share of shifted examples and over test tasks, and heat maps.
-
-        Heat maps show train and test shares that vary both.
+        """Draw the metrics over the share of shifted examples and over test tasks.
 
         Args:
             folder: folder for the figures; ``curves`` in the results folder by default.
@@ -352,14 +350,13 @@ class Results:
         Raises:
             UserError: an unknown metric.
         """
-        from nsl_bench.report.curves import draw, draw_grids
+        from nsl_bench.report.curves import draw
         from nsl_bench.report.structure import draw_structure
 
         runs, chosen = self.named(metrics), self._metrics(metrics)
         place = self.folder / "curves" if folder is None else Path(folder)
         return [
             *draw(runs, place, chosen, format=format),
-            *draw_grids(runs, place, chosen, format=format),
             *draw_structure(runs, place, chosen, format=format),
         ]
 
