@@ -2,6 +2,7 @@
 
 import json
 import re
+import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -29,55 +30,14 @@ from nsl_bench.logic.las.semantics.verification.space import rules_with_costs
 
 FEW = 150
 
-STATEMENTS = [
-    "penalty(1, head).",
-    "penalty(2, head(X)) :- in_head(X).",
-    "penalty(5, chosen) :- in_head(p).",
-    "penalty(1, body(X)) :- in_body(X).",
-    "penalty(1, X) :- in_body(X).",
-    "penalty(1, X) :- in_head(X).",
-    "penalty(3, e) :- in_body(e(_, _)).",
-    "penalty(2, e(X,Y)) :- in_body(e(X,Y)).",
-    "penalty(2, e(Y,X)) :- in_body(e(X,Y)).",
-    "penalty(4, loop(X)) :- in_body(e(X,X)).",
-    "penalty(2, neg(X)) :- in_body(neg(X)).",
-    'penalty(3, unequal(X,Y)) :- in_body(binop("!=",X,Y)).',
-    "penalty(1, both(X)) :- in_body(a(X)), in_body(neg(a(X))).",
-    "penalty(2, (X,Y)) :- in_body(e(X,Y)), in_body(a(Y)).",
-    "penalty(2, end(Y)) :- in_body(e(X,Y)), X != Y.",
-    "penalty(1, V) :- in_body(e(X,Y)), V = pair(X,Y), X = Y.",
-    ":- in_body(p) : in_body(q).",
-    ":- in_body(q), not in_body(p).",
-    ":- in_body(q), in_body(a(_)).",
-    ":- in_head(p), in_body(q).",
-    "bound :- in_body(a(_)). :- not bound, in_head(h(_)).",
-    "penalty(4, short) :- #count { X : in_body(X) } < 2.",
-    "penalty(N, size) :- N = #count { X : in_body(X) }.",
-    "penalty(S, sum) :- S = #sum { W,X : in_body(X), v(X,W) }. v(p,3). v(q,1). v(a(blue),2).",
-    "penalty(1, least) :- 1 = #min { 1,X : in_body(X) }.",
-    "invert(12).",
-    "invert(7) :- in_body(q).",
-    "known(X) :- in_body(X). penalty(1, known(X)) :- known(X), not special(X). special(q).",
-    "penalty(W, weight(X)) :- in_body(X), w(X,W). w(q,4). w(a(blue),2).",
-    "reach(X,Y) :- in_body(e(X,Y)). reach(X,Z) :- reach(X,Y), in_body(e(Y,Z)). penalty(1, X-Y) :- reach(X,Y)."
-    " penalty(1, r(X,Y)) :- reach(X,Y).",
-    "-odd :- in_body(q). odd :- in_body(p).",
-    "in_body(q) :- in_body(p).",
-    "#const weight = 3. penalty(weight, c).",
-    "penalty(1, (one;two)) :- in_body(p).",
-    "penalty(X, range) :- X = 1..2, in_body(p).",
-    "penalty(7, named) :- in_body(a(v1)).",
-    "penalty(7, named) :- in_body(a(v_a_r_v1)).",
-]
-"""Statements of `#bias`: constants, conditions, negation, aggregates, joins, weights, invert."""
-
+FILE = tomllib.loads(Path(__file__).with_name("bias.toml").read_text())
 HEADS = [None, "p", "k", "h(V1)", "h(V2)"]
 LITERALS = [
     *("p", "q", "not p", "a(V1)", "a(V2)", "not a(V1)", "a(blue)", "a(v1)"),
     *("e(V1,V2)", "e(V2,V1)", "e(V2,V3)", "e(V1,V1)", "V1 != V2", "V1 < V2"),
 ]
 
-programs = st.lists(st.sampled_from(STATEMENTS), min_size=1, max_size=4, unique=True)
+programs = st.lists(st.sampled_from(FILE["statements"]), min_size=1, max_size=4, unique=True)
 bodies = st.lists(st.sampled_from(LITERALS), max_size=5, unique=True).map(tuple)
 rules = st.tuples(st.sampled_from(HEADS), bodies)
 dialects = st.sampled_from(["fastlas", "ilasp"])
@@ -442,26 +402,7 @@ def test_time_may_run_out_while_rules_are_priced() -> None:
 COSTS = '#bias("penalty(1, head). penalty(1, body(X)) :- in_body(X).").\n'
 EXAMPLE = "#pos(e@1, {p}, {}, {q(1). r(1,2).}).\n"
 NODES = "n(1..2). q(1). r(1,2).\n"
-TASKS = {
-    "constants": "#modeh(p). #modeb(q(const(n))). #modeb(not q(const(n)))." + COSTS,
-    "variables": "#modeh(p(var(n))). #modeb(q(var(n))). #modeb(r(var(n),var(n))). #maxv(2). #max_body(2)."
-    + COSTS,
-    "comparisons": "#modeh(p). #modeb(r(var(n),var(n))). #modeb(var(n) != var(n)). #maxv(2). #max_body(2)."
-    + COSTS,
-    "recalls": "#modeh(p). #modeb(2, q(var(n)), (positive)). #modeb(1, r(1,var(n)), (positive)). #maxv(2).",
-    "ilasp": "#modeh(p). #modeb(1, q(var(n))). #modeb(1, r(var(n),const(n)), (positive)). #maxv(2).",
-    "bias": "#modeh(p). #modeb(q(var(n))). #modeb(not q(var(n))). #maxv(2)."
-    + COSTS
-    + '#bias(":- in_body(q(X)), in_body(neg(q(Y))), X != Y.").',
-    "lower": "#modeh(p). #modeb(q(const(n))). #modeb(n(var(n)))."
-    + '#bias("penalty(3, head) :- not in_body(n(1)), not some. some :- in_body(q(X)).").',
-    "invention": "#predicate(target, p/1). #predicate(invented, s/1). #modem(2, up(target/1, invented/1)). "
-    "P(X) :- Q(X), up(P, Q).",
-    "whole": "#modeh(p). #modeb(q(const(n))). 1 ~ p :- q(1). 5 ~ p :- q(2). 2 ~ p :- r(1,2), q(1)." + COSTS,
-    "whole constraints": "#modeh(p). 1 ~ :- q(1). 2 ~ p :- q(1)." + COSTS,
-    "recursive": "#modeh(q(var(n))). #modeb(q(var(n))). #modeb(r(var(n),var(n))). #maxv(2). #max_body(2)."
-    + COSTS,
-}
+TASKS = {name: text.replace("COSTS", COSTS) for name, text in FILE["spaces"].items()}
 
 
 @pytest.mark.parametrize("name", TASKS)

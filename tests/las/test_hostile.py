@@ -9,6 +9,7 @@ import resource
 import socket
 import sys
 import time
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -30,61 +31,13 @@ n(1..3). #modeh(p(var(n))). #modeb(r(var(n))). #modeb(not r(var(n))).
 DIGITS = "9" * 5000
 OVERFLOW = "-2147483648 / -1"
 
-ARITHMETIC = {
-    "penalty_of_30_digits": TASK + f"#pos(x@{'9' * 30}, {{p(1)}}, {{}}, {{}}).",
-    "penalty_of_5000_digits": TASK + f"#pos(x@{DIGITS}, {{p(1)}}, {{}}, {{}}).",
-    "maxv_of_30_digits": TASK + f"#maxv({'9' * 30}).",
-    "maxv_of_5000_digits": TASK + f"#maxv({DIGITS}).",
-    "maxv_of_a_milliard": TASK + "#maxv(1000000000).",
-    "maxv_below_0": TASK + "#maxv(-1).",
-    "maxv_of_0": TASK + "#maxv(0).",
-    "max_body_of_5000_digits": TASK + f"#max_body({DIGITS}).",
-    "recall_of_5000_digits": TASK + f"#modeb({DIGITS}, s(var(n))). s(1).",
-    "weight_of_5000_digits": TASK + f"{DIGITS} ~ p(1).",
-    "meta_cost_of_5000_digits": TASK + f"#modem({DIGITS}, m(p/1, q/1)). P(X) :- Q(X), m(P,Q).",
-    "number_of_5000_digits": TASK + f"s({DIGITS}).",
-    "number_of_5000_digits_in_a_context": TASK + f"#pos(x, {{p(1)}}, {{}}, {{s({DIGITS}).}}).",
-    "number_beyond_31_bits_in_a_bias": TASK + '#bias("penalty(99999999999, head).").',
-    "number_of_30_digits_in_a_mode": TASK + f"#modeb(s({'9' * 30})). s(1).",
-    "overflow": TASK + f"s({OVERFLOW}).",
-    "overflow_of_a_variable": TASK + "m(-2147483647-1). s(X/(-1)) :- m(X).",
-    "overflow_of_a_remainder": TASK + "m(-2147483647-1). s(X\\(-1)) :- m(X).",
-    "overflow_in_a_context": TASK + f"#pos(x, {{p(1)}}, {{}}, {{s({OVERFLOW}).}}).",
-    "overflow_in_a_rule_of_a_context": TASK + f"#pos(x, {{p(1)}}, {{}}, {{s(X) :- X = {OVERFLOW}.}}).",
-    "overflow_in_an_inclusion": TASK + f"#pos(x, {{p({OVERFLOW})}}, {{}}, {{}}).",
-    "overflow_in_an_exclusion": TASK + f"#neg(x, {{}}, {{p({OVERFLOW})}}, {{}}).",
-    "overflow_in_a_constant": TASK + f"#constant(n, {OVERFLOW}).",
-    "overflow_in_a_definition": TASK + f"#const k = {OVERFLOW}. s(k).",
-    "overflow_in_a_bias": TASK + f'#bias("penalty({OVERFLOW}, head).").',
-    "overflow_in_a_head_mode": TASK + f"#modeh(q({OVERFLOW})).",
-    "overflow_in_a_body_mode": TASK + f"#modeb(s({OVERFLOW})). s(1).",
-    "overflow_in_a_given_rule": TASK + f"1 ~ p(X) :- n(X), X = {OVERFLOW}.",
-    "remainder_by_0": TASK + "s(1\\0).",
-    "remainder_by_0_in_a_context": TASK + "#pos(x, {p(1)}, {}, {s(1\\0).}).",
-    "remainder_by_0_in_an_inclusion": TASK + "#pos(x, {p(1\\0)}, {}, {}).",
-    "quotient_by_0": TASK + "s(X/0) :- n(X).",
-    "product_that_overflows_to_0": TASK + "s(N) :- n(N), N*65536*65536=0.",
-    "product_in_a_given_rule": TASK + "1 ~ p(N) :- n(N), N*65536*65536=0.",
-    "power": TASK + "s(10**1000000000). t(N) :- n(N), N**2000000000 > 3.",
-    "power_of_0": TASK + "s(0**(-1)).",
-}
-
-ENDLESS = {
-    "terms": TASK + "s(a). s(f(X)) :- s(X).",
-    "numbers": TASK + "s(0). s(X+1) :- s(X).",
-    "tuples": TASK + "s((1,1)). s((X,X)) :- s(X).",
-    "a_range": TASK + "s(1..2000000000).",
-    "a_range_in_a_context": TASK + "#pos(x, {p(1)}, {}, {s(1..2000000000).}).",
-    "a_type": TASK + "m(1..2000000000). #modeb(s(var(m))). s(1).",
-    "a_sum": TASK + "v(1..40). {w(X) : v(X)}. s :- T = #sum { V**5,V : w(V) }, T > 10.",
-    "a_count": TASK + "s(X) :- X = #count { Y : Y = 1..1000000000 }.",
-    "a_join_that_gives_nothing": TASK + "m(1..5000). s :- m(A), m(B), m(C), A+B+C = -1.",
-    "a_choice": TASK + "{ s(1..1000000000) }.",
-    "terms_in_a_context": TASK + "#pos(x, {p(1)}, {}, {s(a). s(f(X)) :- s(X).}).",
-    "terms_in_a_bias": TASK + '#bias("s(a). s(f(X)) :- s(X). penalty(1, X) :- s(X).").',
-    "terms_in_a_given_rule": TASK + "s(a). 1 ~ s(f(X)) :- s(X).",
-    "a_join_in_a_given_rule": TASK + "m(1..5000). 1 ~ p(1) :- m(A), m(B), m(C), A+B+C = -1.",
-}
+ARITHMETIC, ENDLESS = (
+    {
+        name: TASK + text.replace("DIGITS", DIGITS).replace("OVERFLOW", OVERFLOW)
+        for name, text in parts.items()
+    }
+    for parts in tomllib.loads(Path(__file__).with_name("hostile.toml").read_text()).values()
+)
 
 TEXTS = {
     "empty": "",

@@ -63,6 +63,24 @@ def bezier(start: tuple[float, float], *curves: Sequence[float]) -> list[tuple[f
     return points
 
 
+def path(text: str) -> list[tuple[float, float]]:
+    """Points of a line that is written down.
+
+    Its words are points ``x,y``, cubic curves from the point before, ``x1,y1,x2,y2,x,y``, and arcs,
+    ``arc(x,y,rx,ry,start,end)``.
+    """
+    points: list[tuple[float, float]] = []
+    for word in text.split():
+        numbers = [float(number) for number in word.removeprefix("arc(").removesuffix(")").split(",")]
+        if word.startswith("arc"):
+            points += arc(*numbers)
+        elif len(numbers) == 2:
+            points.append((numbers[0], numbers[1]))
+        else:
+            points += bezier(points[-1], numbers)[1:]
+    return points
+
+
 def stroke(points: Sequence[tuple[float, float]], width: float) -> Shape:
     """A line of some width along points, with round joints."""
     shape: Shape = []

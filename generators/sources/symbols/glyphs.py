@@ -6,6 +6,7 @@ A part of the pool has its own originals: no handwritten letter or digit is in t
 from __future__ import annotations
 
 import hashlib
+import tomllib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import cached_property
@@ -20,7 +21,7 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.core.types import PoolPart
 
 from ...keyed_random import Dice, permutation
-from ..cards.ink import arc
+from ..cards.ink import path
 from ..digits import Digits, Mnist, idx_file, read_glyphs, scale_up, sklearn_digits
 from ..paint import Points, lines
 from .names import COLOURS, LETTERS, SUITS, colour_of, rank_of
@@ -292,65 +293,11 @@ _FINE = 4
 
 Line = list[tuple[float, float]]
 
-_PLAIN: Mapping[str, list[Line]] = {
-    "A": [[(0, 6), (2, 0), (4, 6)], [(0.8, 4), (3.2, 4)]],
-    "B": [
-        [(0, 0), (0, 6)],
-        [(0, 0), (2, 0), *arc(2, 1.45, 1.5, 1.45, -90, 90), (0, 2.9)],
-        [(0, 2.9), (2.1, 2.9), *arc(2.1, 4.45, 1.8, 1.55, -90, 90), (0, 6)],
-    ],
-    "C": [arc(2.3, 3, 2.3, 3, 310, 50)],
-    "D": [[(0, 0), (0, 6)], [(0, 0), (1.2, 0), *arc(1.2, 3, 2.8, 3, -90, 90), (0, 6)]],
-}
-
-_ANGULAR: Mapping[str, list[Line]] = {
-    "A": [[(0, 6), (0.6, 1.2), (1.6, 0), (2.6, 0), (3.6, 1.2), (4, 6)], [(0.4, 3.4), (3.8, 3.4)]],
-    "B": [
-        [(0, 0), (0, 6), (3, 6), (3.8, 5.2), (3.8, 3.6), (3, 2.9), (0, 2.9)],
-        [(0, 0), (2.6, 0), (3.3, 0.7), (3.3, 2.2), (2.7, 2.9)],
-    ],
-    "C": [[(3.9, 0.9), (3, 0), (1, 0), (0, 1), (0, 5), (1, 6), (3, 6), (3.9, 5.1)]],
-    "D": [[(0, 0), (0, 6), (2.6, 6), (3.9, 4.6), (3.9, 1.4), (2.6, 0), (0, 0)]],
-}
-
-_ROUND: Mapping[str, list[Line]] = {
-    "A": [[(0, 6), (0, 2), *arc(2, 2, 2, 2, 180, 360), (4, 6)], [(0, 3.8), (4, 3.8)]],
-    "B": [
-        [(0, 6), (0, 0), (1.6, 0), *arc(1.9, 1.5, 1.5, 1.5, -90, 90), *arc(2, 4.5, 1.9, 1.5, -90, 90), (0, 6)]
-    ],
-    "C": [arc(2.6, 3, 2.6, 3, 300, 60)],
-    "D": [[(0, 6), (0, 0), *arc(0.8, 3, 3.2, 3, -90, 90), (0, 6)]],
-}
-
-_SCRIPT: Mapping[str, list[Line]] = {
-    "A": [
-        [(-0.3, 5.2), (0.3, 6), *arc(3.2, 5, 2.8, 5, 190, 270), (3.2, 6)],
-        [(0.4, 3.9), (2, 3.5), (3.9, 3.9)],
-    ],
-    "B": [
-        [(0.6, 0.2), (0.3, 6)],
-        [(-0.4, 0.9), *arc(1.5, 1.5, 1.9, 1.5, 215, 440), *arc(1.7, 4.4, 2.1, 1.6, -85, 160)],
-    ],
-    "C": [[(3.3, 1.6), *arc(2.6, 1.2, 0.9, 1.1, 340, 200), *arc(2.4, 3.2, 2.3, 2.8, 230, 50)]],
-    "D": [
-        [(0.9, 0.3), (0.5, 5.6)],
-        [(-0.4, 1.2), *arc(1.2, 3, 2.9, 3, 235, 445), *arc(0.6, 5.4, 0.7, 0.6, 60, 250)],
-    ],
-}
-
-_SERIFS: Mapping[str, list[Line]] = {
-    "A": [[(-0.7, 6), (0.8, 6)], [(3.2, 6), (4.7, 6)]],
-    "B": [[(-0.7, 0), (0, 0)], [(-0.7, 6), (0, 6)]],
-    "C": [[(3.8, 0), (3.8, 1.6)]],
-    "D": [[(-0.7, 0), (0, 0)], [(-0.7, 6), (0, 6)]],
-}
-
 FONTS: Mapping[str, Mapping[str, list[Line]]] = {
-    "plain": _PLAIN,
-    "serif": {letter: [*_PLAIN[letter], *_SERIFS[letter]] for letter in _PLAIN},
-    "angular": _ANGULAR,
-    "round": _ROUND,
-    "script": _SCRIPT,
+    font: {letter: [path(stroke) for stroke in strokes] for letter, strokes in letters.items()}
+    for font, letters in tomllib.loads(
+        Path(__file__).with_name("fonts.toml").read_text(encoding="utf-8")
+    ).items()
 }
 """Lines of a pen for each letter, on a grid 4 wide and 6 high."""
 
