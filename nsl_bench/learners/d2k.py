@@ -22,8 +22,8 @@ TNorm = Literal["goedel", "product", "lukasiewicz"]
 """How the confidences of an example's predictions become one: the least, the product, or
 ``max(0, sum - (m - 1))``."""
 
-Penalty = Literal["network", "constant"]
-"""Penalties from the network's confidence, or the same for all (the paper's control)."""
+Penalty = Literal["network", "floor", "constant"]
+"""Penalties from the network's confidence, the same less 1, or the same for all (the paper's control)."""
 
 
 ExamplesOf = Literal["sequences", "steps"]
@@ -67,14 +67,16 @@ def weighted_examples(
     """The weighted examples of a train split; one with an image predicted as background makes none.
 
     Args:
-        penalty: ``"network"``: that of `penalties`; ``"constant"``: `constant`.
+        penalty: ``"network"``: that of `penalties`; ``"floor"``: one less; ``"constant"``: `constant`.
         t_norm: how W comes from the confidences of the single images.
         examples: ``"sequences"``: a sequence is one example, with the facts, labels and images of all steps;
             ``"steps"``: each step is one, with the facts and images of its own and earlier steps. Without
             sequences there is no difference.
     """
     weights = penalties(view, t_norm)
-    if penalty == "constant":
+    if penalty == "floor":
+        weights = np.maximum(weights - 1, 0)
+    elif penalty == "constant":
         weights = np.where(weights > 0, constant, 0)
     if view.sequential and examples == "sequences":
         return _of_sequences(view, weights[np.append(view.steps[1:], 1) == 1])

@@ -55,7 +55,9 @@ class FFNSL(HasOptions):
         "exact", "solver of the learning task; a name in the group ``nsl_bench.rule_learners``"
     )
     penalty: Penalty = option(
-        "network", "an example's penalty comes from the network's confidence, or is constant"
+        "network",
+        "an example's penalty: floor(100 c) + 1 with c the ``network``'s confidence, as in the paper, its "
+        "``floor`` without the 1, as in the equation of NSL 2020 and FF-NSL 2021, or ``constant``",
     )
     constant: int = option(10, "the constant penalty", least=1)
     t_norm: TNorm = option("goedel", "how the confidences of an example's images are combined")

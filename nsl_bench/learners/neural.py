@@ -210,6 +210,9 @@ class FCN(_OnSymbols):
     inputs: Inputs = option(
         "concepts", "the task's features of the most probable concepts, probabilities, or both", after="first"
     )
+    published: bool = option(
+        False, "whether ReLU follows the last layer, too, as in the FFNSL paper and its code", after="inputs"
+    )
 
     def _read(self, view: View) -> Any:
         import torch
@@ -229,6 +232,7 @@ class FCN(_OnSymbols):
             nn.ReLU(),
             nn.Dropout(self.dropout),
             nn.Linear(self.hidden, train.n_labels),
+            *([nn.ReLU()] if self.published else []),
         )
 
 

@@ -92,7 +92,7 @@ class Network(HasOptions, ABC):
     checkpoint: Path | None = None
     needs_segmentation: ClassVar[bool] = False
     start: Network | None = None
-    validates: ClassVar[bool] = False
+    validates: bool = False
     validation: Validation | None = None
 
     seed: int = option(0, "random seed of the training", least=0, most=2**63 - 1)  # torch takes no larger one

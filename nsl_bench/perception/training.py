@@ -45,6 +45,7 @@ class Settings:
     Attributes:
         optimiser: RMSprop as in Keras (decay 0.9, epsilon 1e-7), Adadelta, or Adam.
         anneal: whether the learning rate falls linearly to zero; otherwise it is constant.
+        decay: weight of half the squared weights of dense layers in the loss.
         jitter: maximum random translation of each image at each step, in pixels; edges are filled with black.
         seed: seed of the initial weights, the order of the images and dropout.
         device: ``"auto"`` or torch's name of a device.
@@ -57,6 +58,7 @@ class Settings:
     optimiser: Literal["rmsprop", "adadelta", "adam"] = "adam"
     learning_rate: float
     anneal: bool
+    decay: float = 0.0
     jitter: int = 0
     seed: int
     device: str = "auto"
@@ -66,7 +68,7 @@ class Settings:
 
     def describe(self) -> dict[str, Any]:
         """The settings that determine the weights."""
-        silent = ("device", "progress")
+        silent = ("device", "progress", *([] if self.decay else ["decay"]))
         return {key: value for key, value in asdict(self).items() if key not in silent}
 
 
@@ -311,7 +313,12 @@ def _optimiser(module: Any, settings: Settings) -> Any:
     if settings.optimiser == "rmsprop":
         return torch.optim.RMSprop(module.parameters(), lr=settings.learning_rate, alpha=0.9, eps=1e-7)
     make = torch.optim.Adam if settings.optimiser == "adam" else torch.optim.Adadelta
-    return make(module.parameters(), lr=settings.learning_rate)
+    if not settings.decay:
+        return make(module.parameters(), lr=settings.learning_rate)
+    dense = [part.weight for part in module.modules() if isinstance(part, torch.nn.Linear)]
+    others = [p for p in module.parameters() if all(p is not weight for weight in dense)]
+    groups: list[dict[str, Any]] = [{"params": dense, "weight_decay": settings.decay}, {"params": others}]
+    return make(groups, lr=settings.learning_rate)
 
 
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD, _MMAP_MAX = -1, -2, -3, -4

@@ -33,6 +33,7 @@ LEAST = {
     "random_forest_knowledge:trees=5": 0.7,
     "fcn:epochs=60,learning_rate=0.005": 0.75,
     "fcn:epochs=60,learning_rate=0.005,inputs=probabilities": 0.7,
+    "fcn:epochs=60,learning_rate=0.005,published=true": 0.7,
     "cnn_lstm:epochs=40,learning_rate=0.005": 0.8,
     "cnn_lstm:epochs=40,learning_rate=0.005,published=true": 0.7,
     "ffnsl": 1.0,
@@ -291,6 +292,7 @@ def test_examples_of_a_split() -> None:
     assert examples[0].context == ("patch(left,dark)", f"shelf({shelf[0]})")
     assert examples[1].context == ("patch(left,dark)", "patch(right,dark)", f"shelf({shelf[1]})")
     assert {example.penalty for example in weighted_examples(view, "constant", 7)} == {7}
+    assert [example.penalty for example in weighted_examples(view, "floor")] == [99, 50, 100]
     assert view.weights.tolist() == [100, 51, 101]
 
 

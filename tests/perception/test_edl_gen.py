@@ -57,6 +57,21 @@ def test_the_published_sizes() -> None:
     assert shapes == [(100, 256, 7, 7), (256, 128, 5, 5), (128, 1, 5, 5)]
     assert EDLGen().design((274, 174, 3), 52).kind == "cards"
     assert EDLGen(preset="paper").design((274, 174, 3), 52).height == 274
+    with torch.device("meta"):
+        of_cards = Generative(Shape(274, 174, 3, 100, 0), torch.device("meta")).decoder
+    assert [tuple(p.shape) for p in of_cards.parameters()] == [(143028, 100), (143028,)]
+
+
+@pytest.mark.parametrize(("scale", "mean"), [("inputs", [0, 0, 0]), ("pixels", [100, 100, 100])])
+def test_the_paper_preset_is_the_papers(scale: str, mean: list[float]) -> None:
+    """All images, the authors' scales, no scaled evidence, and a spec of its own."""
+    network = EDLGen(preset="paper", epochs=1, dense=4, latent=2, fakes=scale)
+    images, labels = np.full((4, 40, 40, 3), 100, np.uint8), np.array([0, 1, 0, 1], np.int16)
+    network.validation = Validation(lambda rows: images[rows], labels)
+    network.fit(lambda rows: images[rows], labels, ("a", "b"))
+    assert network.parameters()["mean"].tolist() == mean and network.details["training"]["filters"] == 0
+    assert not network.validates and network.details["training"]["scale"] == 1
+    assert EDLGen().validates and "fakes=inputs" in EDLGen(preset="paper").spec
 
 
 @pytest.mark.parametrize(("height", "width", "channels"), [(28, 28, 1), (37, 50, 3)])
@@ -78,7 +93,7 @@ def _modules(generative: Generative) -> dict[str, torch.nn.Module]:
 def test_usual_options_are_not_in_the_spec() -> None:
     """So that options that came later leave older specs as they are."""
     network = EDLGen()
-    assert "strange" not in network.options and "precision" not in network.options
+    assert not {"strange", "precision", "fakes"} & network.options.keys()
     assert "strange=none" in EDLGen(strange="none").spec
     assert "precision=bfloat16" in EDLGen(precision="bfloat16").spec
     assert EDLGen(precision="bfloat16").basis((96, 64, 3)).precision == "bfloat16"

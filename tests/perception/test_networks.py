@@ -77,6 +77,24 @@ def test_the_published_sizes() -> None:
     }
     first_dense = [next(t.shape[1] for t in state.values() if t.ndim == 2) for state in sizes.values()]
     assert first_dense == [9216, 17280]
+    lenet5 = SoftmaxCNN(preset="paper", kind="lenet5").design((28, 28, 1), 10).build().state_dict()
+    assert [t.shape[0] for name, t in lenet5.items() if "weight" in name] == [20, 50, 500, 10]
+
+
+def test_decay_holds_down_the_weights_of_dense_layers_alone() -> None:
+    images, labels = np.zeros((8, 16, 16, 1), np.uint8), np.tile(np.arange(2, dtype=np.int16), 4)
+    network = SoftmaxCNN(kind="lenet5", epochs=40, dense=4).fit(lambda rows: images[rows], labels, ("a", "b"))
+    trained, new = network.parameters(), network.architecture.build().state_dict()
+    sizes = {
+        name: np.abs(trained[name]).mean() / np.abs(tensor.numpy()).mean() for name, tensor in new.items()
+    }
+    dense = [size for name, size in sizes.items() if new[name].ndim == 2]
+    convolutional = [size for name, size in sizes.items() if new[name].ndim == 4]
+    assert max(dense) < 0.95 < min(convolutional) and network.details["training"]["decay"] == 0.005
+    assert (
+        "decay"
+        not in SoftmaxCNN(epochs=1).fit(lambda rows: images[rows], labels, ("a", "b")).details["training"]
+    )
 
 
 def test_images_too_small_for_the_network() -> None:

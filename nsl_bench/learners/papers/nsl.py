@@ -14,9 +14,9 @@ class nsl(FFNSL):
     """FFNSL as in the NSL paper (2020): the least length of rules plus penalties of uncovered examples.
 
     An example's penalty is floor(100 c) + 1, with c the least confidence of its images (the Goedel t-norm),
-    or constant in the paper's control. When rules are used, label probabilities come from the network's
-    output as annotated disjunctions; every learner of rules gets them so. The paper's rule learner is
-    ``fastlas``.
+    or constant in the paper's control; ``penalty=floor`` is the paper's equation, without the 1. When rules
+    are used, label probabilities come from the network's output as annotated disjunctions; every learner of
+    rules gets them so. The paper's rule learner is ``fastlas``.
     """
 
     name = "nsl"

@@ -60,8 +60,9 @@ class EDLGen(PresetClassifier):
     of each concept, about 50,000 seen, squared weights that count a hundredth, the layers, sizes and first
     weights of the Softmax CNN in place of LeNet's, fakes at half the height and width, and a divergence
     whose weight rises to 1 over the first half. Other colour images: the same, but 160 of each concept, about
-    12,500 seen. All colour images: random colours as strange images, as many as fakes. ``paper`` has the
-    published sizes: LeNet with 500 units, 256 filters, all images in full, 20 epochs.
+    12,500 seen. All colour images: random colours as strange images, as many as fakes. ``paper`` is the FFNSL
+    paper's: LeNet with 500 units, 256 filters (or one dense layer for images larger than digits), 20 epochs
+    over all images in full, validation images included, evidence that is not scaled, and the authors' scales.
     """
 
     name = "edl_gen"
@@ -84,6 +85,13 @@ class EDLGen(PresetClassifier):
         later=True,
     )
     fake_every: int | None = option(None, "one fake for every so many images", least=1)
+    fakes: Literal["pixels", "inputs"] | None = option(
+        None,
+        "scale on which fakes lie in -1..1: ``pixels``, black to white, or ``inputs``, the classifier's, "
+        "as in the authors' code, where digits reach 2.8 and cards lie in 0..1; by default ``inputs`` in the "
+        "paper preset",
+        later=True,
+    )
     coarseness: int | None = option(
         None, "fakes are made at this fraction of the images' height and width, then scaled up", least=1
     )
@@ -100,6 +108,11 @@ class EDLGen(PresetClassifier):
         words=f"none or some of {', '.join(KINDS)}, joined by +",
         later=True,
     )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.quick:
+            self.validates, self.fakes = False, self.fakes or "inputs"
 
     def basis(self, shape: tuple[int, int, int]) -> SoftmaxCNN | None:
         coloured = shape[2] == 3 and not is_small(*shape[:2])
@@ -144,7 +157,7 @@ class EDLGen(PresetClassifier):
     def _fakes(self, design: Architecture) -> tuple[Shape, int]:
         """The sizes of the generative half, and at what fraction of the images it makes fakes."""
         part = self.coarseness or (2 if self.quick and not _like_digits(design) else 1)
-        filters = self.filters or (32 if self.quick else 256)
+        filters = self.filters or (32 if self.quick else 256 if _like_digits(design) else 0)
         height, width = design.height // part, design.width // part
         return Shape(height, width, design.channels, self.latent, filters), part
 
@@ -168,6 +181,8 @@ class EDLGen(PresetClassifier):
         images = self._collect(render, rows, design, how)
         if start:
             self._mean, self._deviation = start.pop("mean"), start.pop("deviation")
+        elif self.fakes == "inputs" and not _like_digits(design):
+            self._mean, self._deviation = np.zeros(3, np.float32), np.full(3, 255, np.float32)
         else:
             self._mean, self._deviation = training.statistics(images)
         few = self.quick and _like_digits(design) and len(rows) < _FEW
@@ -227,6 +242,7 @@ class EDLGen(PresetClassifier):
             settled = 0.5 if start else 0.0
             weights = [p for name, p in module.named_parameters() if name.endswith("weight")]
             kinds = self._kinds(design.channels)
+            spread, centre = (deviation, mean / deviation) if self.fakes == "inputs" else (127.5, 1)
 
             def step(rows: npt.NDArray[np.int64], done: float) -> None:
                 chosen = training.moved(images[rows], settings.jitter, order)
@@ -234,8 +250,8 @@ class EDLGen(PresetClassifier):
                 target = torch.from_numpy(labels[rows]).to(device)
                 with training.computing_in(settings.precision, device.type):
                     some = slice(None, None, every)
-                    fake = _resized(generative.step(_resized(pixels[some] / 127.5 - 1, small)), size)
-                    fake_pixels = (fake.float() + 1) * 127.5
+                    fake = _resized(generative.step(_resized(pixels[some] / spread - centre, small)), size)
+                    fake_pixels = (fake.float() + centre) * spread
                     inputs = [pixels, fake_pixels]
                     if kinds:
                         inputs.append(_tensor(made_strange(chosen[some], kinds, order), device))

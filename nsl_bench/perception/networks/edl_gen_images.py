@@ -14,6 +14,7 @@ validation images, unchanged and halved. EDL-GEN trains against some of `KINDS` 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -36,7 +37,7 @@ class Shape:
 
     Attributes:
         height, width, channels: shape of the generated images.
-        filters: filters of the decoder's first layer; the second layer has half as many.
+        filters: filters of the decoder's first layer; the second layer has half as many. 0 for a dense layer.
     """
 
     height: int
@@ -56,7 +57,7 @@ class Shape:
 class Generative:
     """Auto-encoder, generator and both discriminators, with an optimiser each.
 
-    Images are float [m, channels, height, width] in -1..1.
+    Images are float [m, channels, height, width]; those it makes lie in -1..1.
     """
 
     def __init__(self, shape: Shape, device: Any) -> None:
@@ -163,9 +164,12 @@ def _dense_net(inputs: int, outputs: int, *last: Any) -> Any:
 
 
 def _decoder(shape: Shape) -> Any:
-    """Codes to images: transposed convolutions, a quarter of the size, a half, the whole."""
+    """Codes to images: transposed convolutions to a quarter, a half, the whole size, or a dense layer."""
     from torch import nn
 
+    if not shape.filters:
+        size = (shape.channels, shape.height, shape.width)
+        return nn.Sequential(nn.Linear(shape.latent, math.prod(size)), nn.Tanh(), nn.Unflatten(1, size))
     small = (-(-shape.height // 4), -(-shape.width // 4))
     half = max(1, shape.filters // 2)
     return nn.Sequential(

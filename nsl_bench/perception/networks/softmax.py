@@ -3,8 +3,9 @@
 Cunnington et al. 2023, appendix, and the published code. ``digits``: two convolutions and a dense layer,
 Adadelta; ``cards``: four blocks of convolution and pooling, two dense layers, RMSprop with learning rate
 0.001; ``lenet``: the classifier of EDL-GEN (Sensoy et al., AAAI 2020), two blocks of 5 x 5 convolution and
-pooling, two dense layers. ``linear`` is not from the paper: a logistic regression on pixels, which shows how
-difficult a source's images are.
+pooling, two dense layers; ``lenet5``: the same with dropout between the dense layers, the Softmax network of
+NSL 2020 (Sensoy, Kaplan, Kandemir, NeurIPS 2018, published code). ``linear`` is not from the paper: a
+logistic regression on pixels, which shows how difficult a source's images are.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ from nsl_bench.perception import training
 from nsl_bench.perception.classifier import PresetClassifier
 from nsl_bench.perception.network import How, Renderer
 
-Kind = Literal["digits", "cards", "lenet", "linear"]
+Kind = Literal["digits", "cards", "lenet", "lenet5", "linear"]
+
+_OF_DIGITS = ("digits", "lenet5")
 
 _QUICK_PIXELS = 96 * 64
 
@@ -75,11 +78,14 @@ class Architecture:
                 before = after
             layers += [nn.Flatten()]
             last = [nn.Linear(50 * height * width, self.dense), nn.ReLU(inplace=True)]
+            last += [nn.Dropout(0.5)] if self.kind == "lenet5" else []
         return nn.Sequential(*layers, *last, nn.Linear(self.dense, self.outputs))
 
     def _left(self, side: int) -> int:
         """The height or width, in pixels, that the layers leave of an image's."""
-        for lost in {"digits": (4,), "cards": (2, 2, 2, 2), "lenet": (4, 4), "linear": ()}[self.kind]:
+        lenet = (4, 4)
+        layers = {"digits": (4,), "cards": (2, 2, 2, 2), "lenet": lenet, "lenet5": lenet, "linear": ()}
+        for lost in layers[self.kind]:
             side = (side - lost) // 2
         return side
 
@@ -118,17 +124,18 @@ class SoftmaxCNN(PresetClassifier):
     that about 62,400 colour images or 320,000 digits are seen. Except for cards the learning rate falls to
     zero meanwhile, which makes up for the epochs that are missing; where there are fewer than 10,000 digits
     they are moved at random by up to two pixels.
-    ``paper`` has the published sizes: all images in full, 512 and 128 units, 20 epochs.
+    ``paper`` has the published sizes: all images in full, 512 and 128 units, 20 epochs. ``kind=lenet5`` has
+    500 units, batches of 1,000 images, Adam and a penalty on dense weights; in ``paper`` 50 epochs.
     """
 
     name = "softmax"
     version = "2"
     sizes: ClassVar[type[Architecture]] = Architecture
 
-    kind: Literal["auto", "digits", "cards", "linear"] = option(
+    kind: Literal["auto", "digits", "cards", "lenet5", "linear"] = option(
         "auto",
-        "``digits`` or ``cards``; by default digits for grey images of at most 32 x 32. ``linear`` is a "
-        "logistic regression on pixels, to compare with",
+        "``digits`` or ``cards``; by default digits for grey images of at most 32 x 32. ``lenet5`` is the "
+        "network of NSL 2020, ``linear`` a logistic regression on pixels, to compare with",
         after="preset",
     )
     dense: int | None = option(None, "units of the hidden dense layer", least=1, after="images_per_concept")
@@ -149,9 +156,9 @@ class SoftmaxCNN(PresetClassifier):
         height, width, channels = shape
         kind: Kind = ("digits" if is_small(height, width) else "cards") if self.kind == "auto" else self.kind
         quick = self.quick
-        if quick and kind != "digits":
+        if quick and kind not in _OF_DIGITS:
             height, width = quick_size(height, width)
-        dense = (96 if quick else 128) if kind == "digits" else 512
+        dense = {"digits": 96 if quick else 128, "lenet5": 500}.get(kind, 512)
         return Architecture(
             kind, self.height or height, self.width or width, channels, self.dense or dense, outputs
         )
@@ -161,7 +168,7 @@ class SoftmaxCNN(PresetClassifier):
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """int64: the rows to train on, and those that are left out for calibrating."""
         usual = None
-        if self.quick and design.kind != "digits":
+        if self.quick and design.kind not in _OF_DIGITS:
             usual = 120 if card_shaped(design.height, design.width) else 280
         limit = self.images_per_concept or usual
         rows = training.first_of_each(labels, limit)
@@ -175,12 +182,14 @@ class SoftmaxCNN(PresetClassifier):
         rows, _ = self.train_rows(labels, design)
         images = self._collect(render, rows, design, how)
         self._mean, self._deviation = training.statistics(images)
-        digits = design.kind == "digits"
+        digits, lenet = design.kind == "digits", design.kind == "lenet5"
         anneal = self.quick and (digits or not card_shaped(design.height, design.width))
+        seen = 320_000 if digits or lenet else 62_400
         settings = self._settings(
-            min(max(round((320_000 if digits else 62_400) / len(rows)), 5), 40) if self.quick else 20,
-            batch=64 if digits else 32,
-            optimiser="adadelta" if digits else "rmsprop",
+            min(max(round(seen / len(rows)), 5), 40) if self.quick else 50 if lenet else 20,
+            batch=1000 if lenet else 64 if digits else 32,
+            optimiser="adam" if lenet else "adadelta" if digits else "rmsprop",
+            decay=0.005 if lenet else 0.0,
             learning_rate=1.0 if digits else 0.001,
             anneal=anneal if self.anneal is None else self.anneal,
             jitter=2 if self.quick and digits and len(rows) < 10_000 else 0,
