@@ -158,6 +158,14 @@ class CropYield(Benchmark):
             return self._shown
         return np.sort(self._order[len(self._shown) :]) if self.unseen else self._shown
 
+    def recognised(
+        self, concepts: npt.NDArray[np.int16], predicted: npt.NDArray[np.int16], labels: npt.NDArray[np.int16]
+    ) -> Mapping[str, npt.NDArray[np.bool_]]:
+        """Species and diseases."""
+        same = self._codes[concepts] == self._codes[predicted]
+        n = len(SPECIES)
+        return {"species": same[..., :n].all(axis=-1), "disease": same[..., n:].all(axis=-1)}
+
     def facts(self, slot: int, concept: str) -> tuple[str, ...]:
         """Species and disease; nothing of a picture without a leaf."""
         if concept == BACKGROUND:

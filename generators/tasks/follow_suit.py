@@ -118,6 +118,20 @@ class FollowSuit(Benchmark):
         """The winner's card."""
         return (label,)
 
+    def recognised(
+        self, concepts: npt.NDArray[np.int16], predicted: npt.NDArray[np.int16], labels: npt.NDArray[np.int16]
+    ) -> Mapping[str, npt.NDArray[np.bool_]]:
+        """Ranks, suits, and whether the winner's predicted rank is above all others (workshop, section 5)."""
+        values = _VALUE[predicted]
+        others = values.copy()
+        rows = np.arange(len(labels))
+        others[rows, labels] = 0
+        return {
+            "rank": _VALUE[concepts] == values,
+            "suit": _SUIT[concepts] == _SUIT[predicted],
+            "winner's rank highest": values[rows, labels] > others.max(axis=1),
+        }
+
     def facts(self, slot: int, concept: str) -> tuple[str, ...]:
         return (f"card({slot + 1},{concept[:-1]},{concept[-1]})",)
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 import numpy as np
+import numpy.typing as npt
 
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import UserError, unknown
@@ -75,6 +76,12 @@ class IndoorScene(Benchmark):
         n = self.test_size if part == "test" else self.size(size)
         concepts = rng.permutation(np.arange(n) % len(self.concept_space)).astype(np.int16)
         return Split(part, self.concept_space, concepts[:, None], self._labels[concepts])
+
+    def recognised(
+        self, concepts: npt.NDArray[np.int16], predicted: npt.NDArray[np.int16], labels: npt.NDArray[np.int16]
+    ) -> Mapping[str, npt.NDArray[np.bool_]]:
+        """The kinds of place that scenes belong to."""
+        return {"kind of place": self._labels[concepts] == self._labels[predicted]}
 
     def facts(self, slot: int, concept: str) -> tuple[str, ...]:
         return (f"image({concept})",)

@@ -63,7 +63,8 @@ def _report(
     predicates: Annotated[
         tuple[str, ...],
         "--holds",
-        "Count the train splits whose rules mention this predicate or constant. Repeatable.",
+        "Count the train splits whose rules mention this predicate or constant; true_rule: the share of the "
+        "true rule's rules that they contain. Repeatable.",
     ] = (),
     intervals: Annotated[
         bool, "Show 95 % intervals of accuracy over train splits, seeds, and test examples or images."
@@ -207,7 +208,7 @@ def _analysed(
     if predicates:
         shares = analysis.rule_shares(results, predicates)
         mentioned = analysis.subjects(results)
-        for name in (name for name in predicates if name not in mentioned):
+        for name in (name for name in predicates if name not in {*mentioned, analysis.TRUE_RULE}):
             click.echo(f"Note: no hypothesis mentions {name}.{did_you_mean(name, mentioned)}", err=True)
         _print_table("Share of repeats with a rule about", shares, form)
         if folder:
@@ -215,6 +216,9 @@ def _analysed(
     if perceived:
         seen = analysis.perceived_shares(results)
         _print_table("What the train images are taken for", seen, form)
+        features = analysis.recognised_shares(results)
+        if len(features):
+            _print_table("What is recognised in the train images", features, form)
         if folder:
             drawn += analysis.draw_perceived(analysis.frequent_shares(seen), folder, format=picture_format)
     return drawn

@@ -284,6 +284,21 @@ class Benchmark(HasOptions, ABC):
         """Slots that decide the label and are marked on pictures, such as a trick's winner."""
         return ()
 
+    def recognised(
+        self, concepts: npt.NDArray[np.int16], predicted: npt.NDArray[np.int16], labels: npt.NDArray[np.int16]
+    ) -> Mapping[str, npt.NDArray[np.bool_]]:
+        """What predictions tell besides whole concepts, such as a card's suit: whether it is right.
+
+        Args:
+            concepts: int16 [n, slots], the true concepts.
+            predicted: int16 [n, slots].
+            labels: int16 [n], the true labels.
+
+        Returns:
+            By name, bool [n, slots], of images, or [n], of examples.
+        """
+        return {}
+
     def size(self, name: str) -> int:
         """Number of train examples of a size: one of `sizes`, or the number itself.
 

@@ -7,13 +7,14 @@ the hypotheses of how many repeats (FFNSL paper, section 7 and appendix A).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
 from nsl_bench.report.completed import Runs
 from nsl_bench.report.ordering import sorted_rows
@@ -49,6 +50,26 @@ def holds(rules: Iterable[str], predicate: str) -> bool:
     return predicate in _subjects(tuple(rules))
 
 
+TRUE_RULE = "true_rule"
+"""The name under which `rule_shares` counts the true rule's rules."""
+
+
+def _value(record: Record, predicate: str) -> float:
+    """Whether a run's rules hold a predicate, or what share of the true rule; NaN without rules in ASP."""
+    from nsl_bench.logic.guarded.call import guarded
+
+    hypothesis = record.hypothesis
+    if hypothesis is None or hypothesis.language != "asp":
+        return np.nan
+    if predicate != TRUE_RULE:
+        return float(holds(hypothesis.rules, predicate))
+    task = registry.create("benchmark", record.job.benchmark).for_split(record.job.repeat)
+    if not task.true_rule:
+        return np.nan
+    contained = "nsl_bench.logic.las.bias.hypothesis:contained"
+    return float(guarded(contained, hypothesis.rules, task.true_rule, doing="Reading a hypothesis"))
+
+
 @lru_cache(maxsize=4096)
 def _subjects(rules: tuple[str, ...]) -> frozenset[str]:
     """The predicates that rules are about; none if they do not parse."""
@@ -80,23 +101,15 @@ def _frame(results: Runs, columns: Mapping[str, Any]) -> pd.DataFrame:
 def rule_shares(results: Runs, predicates: Sequence[str]) -> pd.DataFrame:
     """Share of repeats whose hypothesis holds a rule about each predicate.
 
+    Args:
+        predicates: `TRUE_RULE` among them stands for the mean share of the true rule's rules in hypotheses.
+
     Returns:
         One row a benchmark, test task, size, network, learner, shift and percentage: ``n`` and a column a
         predicate.
     """
 
-    def value(predicate: str) -> Any:
-        def of(record: Record) -> float:
-            hypothesis = record.hypothesis
-            return (
-                float(holds(hypothesis.rules, predicate))
-                if hypothesis and hypothesis.language == "asp"
-                else np.nan
-            )
-
-        return of
-
-    runs = _frame(results, {p: value(p) for p in predicates})
+    runs = _frame(results, {p: partial(_value, predicate=p) for p in predicates})
     runs = runs.dropna(subset=list(predicates))
     grouped = runs.groupby(_BY)
     return sorted_rows(grouped[list(predicates)].mean().assign(n=grouped.size()).reset_index(), _BY)
@@ -119,6 +132,25 @@ def perceived_shares(results: Runs, part: str = "train") -> pd.DataFrame:
     if not rows:
         raise UserError(f"The runs in {results.folder} have no network predictions.")
     return pd.DataFrame(rows, columns=[*by, "concept", "share"])
+
+
+def recognised_shares(results: Runs, part: str = "train") -> pd.DataFrame:
+    """What a network recognises in a part's images, such as ranks and suits of cards, pooled over repeats.
+
+    Returns:
+        Columns benchmark, test_task, source, size, network, shift, percent, feature (`Benchmark.recognised`),
+        share.
+    """
+    by = ["benchmark", "test_task", "source", "size", "network", "shift", "percent"]
+    runs = _frame(results, {"seen": lambda record: record.perception.get(part)})
+    runs = sorted_rows(runs.dropna(subset="seen").drop_duplicates([*by, "repeat"]), by)
+    rows = []
+    for place, group in runs.groupby(by, sort=False):
+        names = [name for name in group["seen"].iloc[0] if name not in ("concepts", "confidence")]
+        for name in names:
+            right, of = np.sum([seen[name] for seen in group["seen"] if name in seen], axis=0)
+            rows.append([*place, name, right / of])
+    return pd.DataFrame(rows, columns=[*by, "feature", "share"])
 
 
 def frequent_shares(shares: pd.DataFrame, most: int = 8) -> pd.DataFrame:

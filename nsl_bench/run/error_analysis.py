@@ -148,16 +148,21 @@ def _causes(
     return result.astype(np.int8)
 
 
-def perceived(split: Split, predictions: Predictions) -> dict[str, Any]:
+def perceived(benchmark: Benchmark, split: Split, predictions: Predictions) -> dict[str, Any]:
     """Counts of a network's predicted concepts in a split, and a histogram of its confidence.
 
     Returns:
-        ``concepts``: count of each concept; ``confidence``: counts in ten equal-width bins of 0..1.
+        ``concepts``: count of each concept; ``confidence``: counts in ten equal-width bins of 0..1; where no
+        slot is blank, under the names of `Benchmark.recognised`, how many are right, and of how many.
     """
     filled = split.concepts != BLANK
     counts = np.bincount(predictions.concepts[filled], minlength=len(split.concept_space))
     bins = np.minimum((predictions.confidence[filled] * _BINS).astype(int), _BINS - 1)
+    recognised: Mapping[str, npt.NDArray[np.bool_]] = {}
+    if filled.all():
+        recognised = benchmark.recognised(split.concepts, predictions.concepts, split.labels)
     return {
         "concepts": dict(zip(split.concept_space.concepts, counts.tolist(), strict=True)),
         "confidence": np.bincount(bins, minlength=_BINS).tolist(),
+        **{name: [int(right.sum()), right.size] for name, right in recognised.items()},
     }

@@ -333,7 +333,7 @@ def _count(
         if material.resolved.job.track == "pretrained" and data.predictions is not None:
             right = (data.predictions.concepts == data.split.concepts)[data.split.concepts != BLANK]
             measured.numbers[f"concept_accuracy_{part}"] = float(right.mean())
-            measured.perception[part] = perceived(data.split, data.predictions)
+            measured.perception[part] = perceived(material.benchmark, data.split, data.predictions)
 
 
 def _network_uncertainty(data: Data) -> npt.NDArray[np.float64] | None:

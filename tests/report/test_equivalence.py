@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import ttest_ind
 
 from nsl_bench.api.results import Results
+from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.types import Hypothesis
 from nsl_bench.report import analysis
@@ -109,7 +110,7 @@ def store(tmp_path: Path) -> Store:
             rules = ("win(X) :- suit(X,h).", *(("p(X) :- rank_higher(X,Y), suit(Y,Y).",) * (repeat == 1)))
             errors = dict.fromkeys(analysis.ERRORS, percent / 1000)
             numbers = {"framework_accuracy": 1 - percent / 250, **errors, "error_inference": 0.01}
-            seen = {"train": {"concepts": {"10h": 3, "as": 1}, "confidence": [0] * 10}}
+            seen = {"train": {"concepts": {"10h": 3, "as": 1}, "confidence": [0] * 10, "rank": [3, 4]}}
             kept.add(Record(job, "ok", numbers, Hypothesis(rules, 3), perception=seen))
             probabilities = rng.dirichlet([1, 1], 50)
             frame = pd.DataFrame({"evaluation": "framework", "label": rng.choice(["x", "y"], 50)})
@@ -130,6 +131,38 @@ def test_rules_are_found_by_predicate() -> None:
     assert not analysis.holds(rules[:1], "higher") and not analysis.holds(rules, "p")
 
 
+RULES = ("p1(A) :- suit(1,B), suit(A,C), C!=B.", "winner(X) :- not p1(X), player(X).", "p1(X) :- player(X).")
+
+
+@pytest.mark.parametrize(("rules", "share"), [(RULES, 2 / 3), (RULES[2:], 0.0), ((), 0.0)])
+def test_a_true_rule_is_found_in_other_words(rules: tuple[str, ...], share: float) -> None:
+    shifts = ("standard", 0.0) * 2
+    job = Job("follow_suit", "1", "s", "f", *shifts, "small", 1, "ffnsl", "pretrained", "softmax")
+    record = Record(job, "ok", {}, Hypothesis(rules, 3))
+    assert analysis._value(record, analysis.TRUE_RULE) == pytest.approx(share)
+
+
+@pytest.mark.parametrize(
+    ("task", "concepts", "predicted", "found"),
+    [
+        ("follow_suit", [["ah", "2h", "3h", "as"]], [["as", "2h", "3h", "ks"]], [(3, 4), (3, 4), (1, 1)]),
+        ("follow_suit", [["ah", "2h", "3h", "as"]], [["as", "2h", "3h", "as"]], [(4, 4), (3, 4), (0, 1)]),
+        ("indoor_scene", [["bakery"], ["bar"]], [["bookstore"], ["bedroom"]], [(1, 2)]),
+        ("crop_yield", [["Tomato___healthy"]], [["Apple___healthy"]], [(0, 1), (1, 1)]),
+    ],
+)
+def test_features_of_concepts_are_recognised(
+    task: str, concepts: list[list[str]], predicted: list[list[str]], found: list[tuple[int, int]]
+) -> None:
+    benchmark = registry.create("benchmark", task)
+    ids = [
+        np.array([[benchmark.concept_space.ids[name] for name in row] for row in rows], np.int16)
+        for rows in (concepts, predicted)
+    ]
+    seen = benchmark.recognised(*ids, np.zeros(len(concepts), np.int16))
+    assert [(right.sum(), right.size) for right in seen.values()] == found
+
+
 def test_shares(store: Store, tmp_path: Path) -> None:
     table = analysis.rule_shares(Results(store.folder), ["rank_higher", "suit", "nothing"])
     assert table["n"].tolist() == [2, 2, 2] and set(table["shift"]) == {"noir"}
@@ -137,6 +170,8 @@ def test_shares(store: Store, tmp_path: Path) -> None:
     assert table["nothing"].tolist() == [0.0] * 3
     seen = analysis.perceived_shares(Results(store.folder))
     assert seen[seen["concept"] == "10h"]["share"].tolist() == [0.75] * 3
+    features = analysis.recognised_shares(Results(store.folder))
+    assert set(features["feature"]) == {"rank"} and features["share"].tolist() == [0.75] * 3
     frequent = analysis.frequent_shares(seen, most=1)
     assert frequent["10h"].tolist() == [0.75] * 3 and frequent["others"].tolist() == [0.25] * 3
     assert frequent["entropy"].tolist() == pytest.approx([0.8113] * 3, abs=1e-4)

@@ -120,6 +120,26 @@ def normal_form(rule: str | Rule) -> str:
     return _normal_form(*_parts(_read(rule)))
 
 
+def contained(rules: Sequence[str], true_rule: str) -> float:
+    """The share of the true rule's rules that a hypothesis contains, whatever variables are called.
+
+    Args:
+        true_rule: one or several rules.
+    """
+    forms = set(map(normal_form, rules_in(rules)))
+    wanted = rules_in([true_rule])
+    return sum(not forms.isdisjoint(map(normal_form, _turned(rule))) for rule in wanted) / len(wanted)
+
+
+def _turned(rule: str) -> Iterable[str]:
+    """A rule with each side of each ``!=`` to the left, in turn."""
+    sides: list[tuple[str, ...]] = []
+    for part in re.split(r"(\w+ *!= *\w+)", rule):
+        first, sign, second = part.partition("!=")
+        sides.append((part, f"{second} != {first}") if sign else (part,))
+    return map("".join, itertools.product(*sides))
+
+
 @lru_cache(maxsize=_REMEMBERED)
 def _normal_form(head: str | None, body: tuple[str, ...]) -> str:
     texts = [head or "", *dict.fromkeys(body)]
