@@ -13,7 +13,8 @@ import os
 import platform
 import struct
 import sys
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 LINUX = sys.platform == "linux"
@@ -43,81 +44,16 @@ _REFER, _TRUNCATE, _IOCTL = 1 << 13, 1 << 14, 1 << 15
 _READ = _EXECUTE | _READ_FILE | _READ_DIR
 _OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL
 
-# Numbers of system calls: (x86_64, aarch64).
-_CALLS = {
-    "socket": (41, 198),
-    "ptrace": (101, 117),
-    "process_vm_readv": (310, 270),
-    "process_vm_writev": (311, 271),
-    "mount": (165, 40),
-    "umount2": (166, 39),
-    "mount_setattr": (442, 442),
-    "move_mount": (429, 429),
-    "open_tree": (428, 428),
-    "fsopen": (430, 430),
-    "fsmount": (432, 432),
-    "setns": (308, 268),
-    "unshare": (272, 97),
-    "pivot_root": (155, 41),
-    "bpf": (321, 280),
-    "perf_event_open": (298, 241),
-    "userfaultfd": (323, 282),
-    "keyctl": (250, 219),
-    "add_key": (248, 217),
-    "io_uring_setup": (425, 425),
-    "io_uring_enter": (426, 426),
-    "io_uring_register": (427, 427),
-    "open_by_handle_at": (304, 265),
-    "init_module": (175, 105),
-    "finit_module": (313, 273),
-    "kexec_load": (246, 104),
-    "reboot": (169, 142),
-    "request_key": (249, 218),
-    "cachestat": (451, 451),
-    "mincore": (27, 232),
-}
+_CALLS: Mapping[str, Mapping[str, Sequence[int]]] = tomllib.loads(
+    Path(__file__).with_name("calls.toml").read_text(encoding="utf-8")
+)
+"""Numbers of system calls that are not answered as usual: (x86_64, aarch64)."""
 _ABSENT = -1
-_ATTRIBUTE_CALLS = {
-    "setxattr": (188, 5),
-    "lsetxattr": (189, 6),
-    "fsetxattr": (190, 7),
-    "setxattrat": (463, 463),
-    "removexattr": (197, 14),
-    "lremovexattr": (198, 15),
-    "fremovexattr": (199, 16),
-    "removexattrat": (466, 466),
-    "file_setattr": (469, 469),
-}
-_OWNERSHIP_CALLS = {
-    "chmod": (90, _ABSENT),
-    "fchmod": (91, 52),
-    "fchmodat": (268, 53),
-    "fchmodat2": (452, 452),
-    "chown": (92, _ABSENT),
-    "fchown": (93, 55),
-    "lchown": (94, _ABSENT),
-    "fchownat": (260, 54),
-    "utime": (132, _ABSENT),
-    "utimes": (235, _ABSENT),
-    "futimesat": (261, _ABSENT),
-    "utimensat": (280, 88),
-}
-_KEPT_CALLS = {
-    "shmget": (29, 194),
-    "semget": (64, 190),
-    "msgget": (68, 186),
-    "mq_open": (240, 180),
-    "memfd_secret": (447, 447),
-    "vmsplice": (278, 75),
-}
-"""What they make is no process's memory, so that no limit counts it, and may outlive its process."""
 
+# More of them: (x86_64, aarch64).
 _FCNTL_CALL, _SETSOCKOPT_CALL = (72, 25), (54, 208)
 _SET_PIPE_SIZE, _SOL_SOCKET, _SO_SNDBUF = 1031, 1, 7
 """What gives a pipe or a socket more room than `nsl_bench.core.processes.memory` takes it to have."""
-
-_UNKNOWN_CALLS = {"clone3": (435, 435), "memfd_create": (319, 279)}
-"""Answered as by a kernel without them: libc then calls ``clone``, and libraries use files."""
 
 _CLONE_CALL = (56, 220)
 _NEW_NAMESPACES = 0x7E020000
@@ -303,10 +239,10 @@ def deny_calls(*, sockets: bool, local: bool = False, attributes: bool = False) 
     unknown = 0x00050000 | 38
     program = [(load, 0, 0, 4), (equal, 1, 0, architecture), (stop, 0, 0, refuse), (load, 0, 0, 0)]
     program += [(at_least, 0, 1, 0x40000000), (stop, 0, 0, refuse)]
-    answers = [(refuse, _CALLS), (refuse, _KEPT_CALLS), (unknown, _UNKNOWN_CALLS)]
-    answers += [(unsupported, _ATTRIBUTE_CALLS), (pretend, _OWNERSHIP_CALLS)] if attributes else []
-    for answer, calls in answers:
-        for name, numbers in calls.items():
+    answers = [(refuse, "refused"), (refuse, "kept"), (unknown, "unknown")]
+    answers += [(unsupported, "attributes"), (pretend, "ownership")] if attributes else []
+    for answer, kind in answers:
+        for name, numbers in _CALLS[kind].items():
             if name != "socket" and numbers[column] != _ABSENT:
                 program += [(equal, 0, 1, numbers[column]), (stop, 0, 0, answer)]
     program += [(equal, 0, 4, _CLONE_CALL[column]), (load, 0, 0, 16), (any_of, 0, 1, _NEW_NAMESPACES)]
@@ -317,7 +253,7 @@ def deny_calls(*, sockets: bool, local: bool = False, attributes: bool = False) 
     program += [(load, 0, 0, 32), (equal, 0, 1, _SO_SNDBUF), (stop, 0, 0, pretend), (load, 0, 0, 0)]
     if sockets:
         family = 0 if local else 1  # of AF_UNIX; 0 is that of no socket
-        program += [(equal, 0, 4, _CALLS["socket"][column]), (load, 0, 0, 16), (equal, 1, 0, family)]
+        program += [(equal, 0, 4, _CALLS["refused"]["socket"][column]), (load, 0, 0, 16), (equal, 1, 0, family)]
         program += [(stop, 0, 0, refuse), (stop, 0, 0, allow)]
     requests = dict.fromkeys(_TERMINAL, refuse)
     requests |= dict.fromkeys(_SETS_ATTRIBUTES, unsupported) if attributes else {}
