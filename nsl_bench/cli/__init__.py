@@ -16,6 +16,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from importlib.metadata import EntryPoint, distributions, entry_points
+from pathlib import Path
 from typing import Any, TextIO
 
 import click
@@ -35,7 +36,7 @@ class Command(click.Command):
 
     Args:
         declare: makes the arguments and options when they are first needed; ``nsl-bench --help`` needs none.
-        examples: command lines, shown at the end of the help.
+        examples: command lines, shown at the end of the help; by default those of ``examples.toml``.
     """
 
     def __init__(
@@ -46,9 +47,14 @@ class Command(click.Command):
         **kwargs: Any,
     ) -> None:
         super().__init__(*args, **kwargs)
-        self.examples = tuple(examples)
+        self._examples = tuple(examples)
         self._declare = declare
         self._params: list[click.Parameter]
+
+    @property
+    def examples(self) -> tuple[str, ...]:
+        """Command lines, shown at the end of the help."""
+        return self._examples or tuple(_examples().get(self.name or "", ()))
 
     @property
     def params(self) -> list[click.Parameter]:
@@ -76,6 +82,13 @@ class Command(click.Command):
             with formatter.section("Examples"):
                 for line in self.examples:
                     formatter.write(f"{'':>{formatter.current_indent}}{line}\n")
+
+
+@cache
+def _examples() -> dict[str, list[str]]:
+    import tomllib
+
+    return tomllib.loads(Path(__file__).with_name("examples.toml").read_text(encoding="utf-8"))
 
 
 class _Commands(click.Group):

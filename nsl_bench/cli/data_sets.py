@@ -12,15 +12,7 @@ from nsl_bench.cli.grid import percentages
 from nsl_bench.core.errors import Interrupted, UserError
 
 
-@declared(
-    examples=[
-        "nsl-bench generate sudoku_4x4 --out sudoku/",
-        "nsl-bench generate follow_suit --shift noir --percents 50,90 --images used --out tricks/",
-        "nsl-bench generate sudoku_9x9 --size large --source mnist:data/ --workers 2 --out grids/",
-        "nsl-bench generate --recipe recipe.toml --out tricks/",
-        "nsl-bench generate --recipe tricks/manifest.json --out again/",
-    ]
-)
+@declared()
 def generate(
     benchmark: str | None = None,
     *,
@@ -103,7 +95,7 @@ def generate(
                 click.echo(f"{config}/{split}, {percent} % shifted: {content_hash}")
 
 
-@declared(examples=["nsl-bench verify tricks/"])
+@declared()
 def verify(folder: Path) -> None:
     """Recompute the content hashes of the data set in FOLDER and name the first row that differs."""
     from nsl_bench.data.verify import verify
@@ -115,12 +107,7 @@ def verify(folder: Path) -> None:
         click.echo(f"This version is superseded by {manifest.superseded_by}.")
 
 
-@declared(
-    examples=[
-        "nsl-bench publish tricks/ --repo owner/name --dry-run",
-        "nsl-bench publish tricks/ --repo owner/name",
-    ]
-)
+@declared()
 def publish(
     folder: Path,
     *,
@@ -142,12 +129,7 @@ def publish(
     click.echo(f"{done} {len(upload.files)} files, {total:,} bytes, to {repo}, tagged {upload.tag}.")
 
 
-@declared(
-    examples=[
-        "nsl-bench show follow_suit --shift noir --n 12 --out sheet.png",
-        "nsl-bench show sudoku_9x9 --shift rotate90 --percent 50 --n 4 --out grids.png",
-    ]
-)
+@declared()
 def show(
     benchmark: str,
     *,
@@ -187,13 +169,7 @@ def show(
     click.echo(f"{out}: {count} of {reuse(examples)}.")
 
 
-@declared(
-    examples=[
-        "nsl-bench gallery crop_yield --out leaves.png",
-        "nsl-bench gallery indoor_scene --concepts --out rooms.png",
-        "nsl-bench gallery sudoku_9x9 --source mnist:data/ --out digits.png",
-    ]
-)
+@declared()
 def gallery(
     benchmark: str,
     *,

@@ -42,7 +42,7 @@ def declared(
 
     Args:
         name: of the command.
-        examples: command lines, shown at the end of the help.
+        examples: command lines, shown at the end of the help; by default those of ``examples.toml``.
     """
 
     def make(function: Callable[..., Any]) -> Command:

@@ -23,13 +23,7 @@ from nsl_bench.cli.rounds import enter, rerun, reveal, run_entry, seal, verify_r
 from nsl_bench.core.tracks import Track
 
 
-@declared(
-    examples=[
-        'nsl-bench submit results/ --learner ffnsl --name "FFNSL" --licence CC-BY-4.0 --out submission/',
-        'nsl-bench submit results/ --name "My method" --licence MIT --authors "A. Author" '
-        "--url https://example.org --out submission/",
-    ]
-)
+@declared()
 @about_options()
 def submit(
     results: Path,
@@ -63,13 +57,7 @@ def submit(
     click.echo(f"The submission of {entry.manifest.name} is in {out}. Check it with: {check}")
 
 
-@declared(
-    examples=[
-        "nsl-bench score-submission submission/",
-        "nsl-bench score-submission submission.zip --comment comment.md",
-        "nsl-bench score-submission submission/ --accept leaderboard/submissions",
-    ]
-)
+@declared()
 def score_submission(
     submission: Path,
     *,
@@ -133,7 +121,7 @@ def leaderboard() -> None:
     """The leaderboard: contests, sealed rounds, and the static site of accepted submissions."""
 
 
-@declared(examples=["nsl-bench leaderboard contests --learner my.py:MyLearner"])
+@declared()
 def contests(
     *,
     learner: Annotated[str, "Learner to put in the commands."] = "LEARNER",
@@ -149,12 +137,7 @@ def contests(
         click.echo(contest.command(learner, network=network, out=out))
 
 
-@declared(
-    examples=[
-        "nsl-bench leaderboard build --out site/",
-        "nsl-bench leaderboard build --submissions leaderboard/submissions --no-pictures --out site/",
-    ]
-)
+@declared()
 def build(
     *,
     out: Annotated[Path, "Folder of the site.", FOLDER],
@@ -173,12 +156,7 @@ def build(
     click.echo(f"{site.entries} entries, {site.runs:,} runs: {site.files} files in {site.folder}.")
 
 
-@declared(
-    examples=[
-        "nsl-bench leaderboard rescore",
-        "nsl-bench leaderboard rescore ffnsl majority --submissions leaderboard/submissions",
-    ]
-)
+@declared()
 def rescore(
     names: tuple[str, ...] = (), *, submissions: Submissions = BUILT_IN, board: Board = BUILT_IN
 ) -> int:

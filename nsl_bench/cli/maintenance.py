@@ -25,7 +25,7 @@ _OTHER_PACKAGES = ("datasets", "matplotlib", "pandas", "pyarrow", "safetensors")
 """Packages besides those that results depend on."""
 
 
-@declared(examples=["nsl-bench doctor"])
+@declared()
 def doctor() -> int:
     """Print what is installed and missing: packages, cache folder, sandbox, ILASP, FastLAS, environments.
 
@@ -137,9 +137,7 @@ def _isolation() -> list[str]:
 _WIDTH = 100
 
 
-@declared(
-    name="list", examples=["nsl-bench list", "nsl-bench list learners", "nsl-bench list learners ffnsl"]
-)
+@declared(name="list")
 def listing(kind: str | None = None, name: str | None = None) -> None:
     """List tasks, sources, shifts, networks, learners, rule learners, engines, executors and metrics.
 
@@ -202,9 +200,7 @@ def _wrapped(text: str, indent: int) -> str:
     )
 
 
-@declared(
-    name="cache", examples=["nsl-bench cache", "nsl-bench cache clear", "nsl-bench cache clear datasets"]
-)
+@declared(name="cache")
 def cached(action: Annotated[str, click.Choice(["list", "clear"])] = "list", kind: str | None = None) -> None:
     """List or clear the cache folder, or only one KIND of its files (datasets, hub, predictions ...).
 
@@ -228,7 +224,7 @@ def cached(action: Annotated[str, click.Choice(["list", "clear"])] = "list", kin
         click.echo(f"  {name:<14} {files:>6} files {size / 1e6:>10.1f} MB")
 
 
-@declared(examples=["nsl-bench store compact results/", "nsl-bench store schema > record.schema.json"])
+@declared()
 def store(action: Annotated[str, click.Choice(["compact", "schema"])], results: Path | None = None) -> None:
     """Compact RESULTS into a few parquet files, or print the JSON Schema of records.
 

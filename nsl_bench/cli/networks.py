@@ -10,14 +10,7 @@ import click
 from nsl_bench.cli.declared import FILE, FOLDER, WHOLE, declared, options_of
 
 
-@declared(
-    examples=[
-        "nsl-bench train sudoku_4x4",
-        "nsl-bench train sudoku_9x9 --source mnist:data/,download=true",
-        "nsl-bench train follow_suit --network edl_gen --seed 1",
-        "nsl-bench train follow_suit --images-per-concept 20 --epochs 3 --out cards.safetensors",
-    ]
-)
+@declared()
 @options_of(
     "nsl_bench.api.networks:train_network",
     images_per_concept=WHOLE,
@@ -60,15 +53,7 @@ def train(
     click.echo(f"{trained.file}  {trained.file.stat().st_size / 1e6:.2f} MB")
 
 
-@declared(
-    examples=[
-        "nsl-bench networks sudoku_4x4 --network softmax --network edl_gen --out results/networks",
-        "nsl-bench networks follow_suit --network softmax --network edl_gen --shift noir --shift comic "
-        "--out results/networks",
-        "nsl-bench networks sudoku_4x4 --source mnist:data/ --network edl_gen --network mc_dropout "
-        "--network ensemble --network temperature --out results/mnist",
-    ]
-)
+@declared()
 def networks(
     benchmark: str,
     *,

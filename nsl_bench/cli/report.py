@@ -115,18 +115,7 @@ def _report(
         click.echo(f"{results.write_predictions(predictions)} predictions: {predictions}", err=True)
 
 
-@declared(
-    examples=[
-        "nsl-bench report results/",
-        "nsl-bench report results/ --format csv > results.csv",
-        "nsl-bench report results/ --layout wide --format latex --metric framework_accuracy",
-        "nsl-bench report results/ --against random_forest --shift noir",
-        "nsl-bench report results/ others/ --name my.py:Mine=Mine --figure curves.pdf --width 3.3",
-        "nsl-bench report results/ --confusion --predictions predictions.csv",
-        "nsl-bench report results/ --curves --picture-format pdf --out figures/",
-        "nsl-bench report results/ --holds rank_higher --holds suit --perceived",
-    ]
-)
+@declared()
 @_filters
 @options_of(_report)
 def report(
@@ -235,12 +224,7 @@ def _more_pictures(results: Results, folder: Path, picture_format: str) -> list[
     return drawn
 
 
-@declared(
-    examples=[
-        "nsl-bench reproduce ffnsl2023 --data ../shared/data --out results/ffnsl2023",
-        "nsl-bench reproduce ffnsl2023 --task sudoku_9x9 --preset paper --data DATA --out results/ffnsl2023",
-    ]
-)
+@declared()
 def reproduce(
     paper: Annotated[str, Choice(["ffnsl2023"])],
     *,

@@ -35,13 +35,7 @@ if TYPE_CHECKING:
     from nsl_bench.sandbox.sealing import DataSeed
 
 
-@declared(
-    examples=[
-        "nsl-bench leaderboard seal autumn-2026 --data-seed-file ~/autumn.seed --out autumn-2026/",
-        "nsl-bench leaderboard seal quick --contest follow_suit --shares 0,50,90 --repeats 3 "
-        "--data-seed-file ~/quick.seed --out quick/",
-    ]
-)
+@declared()
 def seal(
     name: str,
     *,
@@ -91,11 +85,7 @@ def seal(
     click.echo(f"Keep {seed_file} secret until you reveal the round with: {reveals}")
 
 
-@declared(
-    examples=[
-        'nsl-bench leaderboard enter autumn-2026/ --name "My learner" --licence CC-BY-4.0 --out submission/'
-    ]
-)
+@declared()
 @about_options()
 def enter(
     package: Annotated[Path, OLD_FOLDER],
@@ -132,13 +122,7 @@ def _seed(round_: Round, given: DataSeed | None, file: Path) -> DataSeed:
     return DataSeed(round_.secret, file)
 
 
-@declared(
-    examples=[
-        "nsl-bench leaderboard run-entry autumn-2026 --learner their.py:Learner --name Theirs --licence MIT "
-        "--data-seed-file ~/autumn.seed --out results/theirs --accept leaderboard/submissions",
-        "nsl-bench leaderboard run-entry autumn-2026 --learner ffnsl --out results/  # once it is revealed",
-    ]
-)
+@declared()
 @about_options(required=False)
 @data_seed_option
 @limit_options
@@ -223,7 +207,7 @@ def _take(round_: Round, store: Any, accept: Path, board: Path, words: dict[str,
     return 0
 
 
-@declared(examples=["nsl-bench leaderboard reveal autumn-2026 --data-seed-file ~/autumn.seed"])
+@declared()
 @data_seed_option
 def reveal(
     name: str, *, data_seed: DataSeed | None, submissions: Submissions = BUILT_IN, board: Board = BUILT_IN
@@ -252,13 +236,7 @@ def reveal(
     return 1 if failed else 0
 
 
-@declared(
-    examples=[
-        "nsl-bench leaderboard verify-round autumn-2026",
-        "nsl-bench leaderboard verify-round autumn-2026 --package autumn-2026/  # before it is revealed, too",
-        "nsl-bench leaderboard verify-round autumn-2026 --receipt mine.receipt.json",
-    ]
-)
+@declared()
 def verify_round(
     name: str,
     *,
@@ -305,12 +283,7 @@ _BETWEEN_PROCESSORS = 0.025
 """The greatest difference of a metric in docs/results/processors.md."""
 
 
-@declared(
-    examples=[
-        "nsl-bench leaderboard rerun leaderboard/submissions/ffnsl --runs 5",
-        "nsl-bench leaderboard rerun submissions/theirs --learner their.py:Learner --runs 3 --seed 7",
-    ]
-)
+@declared()
 @limit_options
 def rerun(
     submission: Annotated[Path, OLD_FOLDER],

@@ -183,13 +183,7 @@ _GRACE = 5.0
 """Seconds beyond the time limit after which a comparison that does not heed it is ended."""
 
 
-@declared(
-    examples=[
-        "nsl-bench equivalent learned.lp true.lp --benchmark follow_suit",
-        "nsl-bench equivalent learned.lp true.lp --task task.las",
-        "nsl-bench equivalent learned.lp true.lp --background bk.lp --inputs inputs.lp --atom winner/1",
-    ]
-)
+@declared()
 def equivalent(
     first: Path,
     second: Path,
@@ -302,14 +296,7 @@ def _pairs(ctx: click.Context, parameter: click.Parameter, texts: tuple[str, ...
     return result
 
 
-@declared(
-    examples=[
-        "nsl-bench predict learned.lp follow_suit --probabilities vectors.csv",
-        "nsl-bench predict learned.lp follow_suit --images tricks/    # tricks/1/player_1.png ...",
-        "nsl-bench predict learned.lp crop_yield --images leaves/ --metadata location=5 --json",
-        "nsl-bench predict learned.lp addition:digits=5 --images sums/    # sums/7/1/first.png ...",
-    ]
-)
+@declared()
 @options_of(
     "nsl_bench.api.rules:predict",
     metadata=None,
@@ -346,12 +333,7 @@ def predict(
         click.echo(str(result))
 
 
-@declared(
-    examples=[
-        "nsl-bench explain test-17 --benchmark follow_suit --hypothesis learned.lp --shift noir --share 50",
-        "nsl-bench explain test-3 --results results/ --run 3f2a    # a run's key, or how it begins",
-    ]
-)
+@declared()
 @options_of(
     "nsl_bench.api.explanation:explain",
     task="--benchmark",

@@ -80,16 +80,7 @@ def limits_of(options: dict[str, Any], hidden: Sequence[Path] = ()) -> Limits | 
     return _limits(**{name: options.pop(name) for name in names}, hidden=hidden)
 
 
-@declared(
-    examples=[
-        "nsl-bench run follow_suit --learner ffnsl --learner random_forest --shift noir "
-        "--shares 0,50,90 --out results/",
-        "nsl-bench run sudoku_9x9 --source mnist:data/ --learner ffnsl --shift rotate90 --shares 0-100/10 "
-        "--out results/",
-        "nsl-bench run sudoku_4x4 --track symbolic --learner mine.py:Mine --time-limit 60 --out results/",
-        "nsl-bench run plan.toml --executor dask --scheduler tcp://127.0.0.1:8786 --out results/",
-    ]
-)
+@declared()
 @grid_options
 @data_seed_option
 @limit_options
@@ -166,13 +157,7 @@ def say(record: Record) -> None:
         click.echo(f"    {line}", err=True)
 
 
-@declared(
-    examples=[
-        "nsl-bench plan follow_suit --learner ffnsl --learner random_forest --shift noir --percents 0-100/10 "
-        "> plan.toml",
-        "nsl-bench plan sudoku_4x4 --learner ffnsl --learner mine.py:Mine --track symbolic > plan.toml",
-    ]
-)
+@declared()
 @grid_options
 def plan(**options: Any) -> None:
     """Print a plan of runs of BENCHMARK as TOML. Edit it, then run it with `nsl-bench run plan.toml`."""
@@ -188,14 +173,7 @@ _SECONDS = 60.0
 """Default time limit: a learner that hangs is to be found out soon."""
 
 
-@declared(
-    examples=[
-        "nsl-bench check my.py:MyLearner",
-        "nsl-bench check my.py:MyLearner:alpha=2 --benchmark follow_suit",
-        'nsl-bench check --learner-command "python my.py"',
-        "nsl-bench check random_forest:trees=10",
-    ]
-)
+@declared()
 @options_of(partial(_limits, time_limit=_SECONDS), hidden=None)
 def check(
     learner: str | None = None,
@@ -236,12 +214,7 @@ def check(
     return 1 if wrong else 0
 
 
-@declared(
-    examples=[
-        "nsl-bench export follow_suit --name mine --shift noir --percents 0,50,90 --out folders/",
-        "nsl-bench export sudoku_4x4 --name mine --supervision label_only --repeats 1 --out folders/",
-    ]
-)
+@declared()
 @grid_options
 @data_seed_option
 def export(
@@ -276,12 +249,7 @@ def export(
     click.echo(f"{count} folders written to {out}; {len(jobs) - count} already existed.")
 
 
-@declared(
-    examples=[
-        "nsl-bench score folders/ --out results/",
-        "nsl-bench score folders/ --name mine_2 --out results/",
-    ]
-)
+@declared()
 @data_seed_option
 def score(
     folder: Annotated[Path, OLD_FOLDER],
@@ -321,7 +289,7 @@ def score(
     return 1 if failed or not done else 0
 
 
-@declared(examples=["nsl-bench bench --out results/bench", "nsl-bench bench --repeats 1 --out results/bench"])
+@declared()
 def bench(
     *,
     repeats: Annotated[int, "Number of train splits per task.", WHOLE] = 3,

@@ -253,7 +253,11 @@ def deny_calls(*, sockets: bool, local: bool = False, attributes: bool = False) 
     program += [(load, 0, 0, 32), (equal, 0, 1, _SO_SNDBUF), (stop, 0, 0, pretend), (load, 0, 0, 0)]
     if sockets:
         family = 0 if local else 1  # of AF_UNIX; 0 is that of no socket
-        program += [(equal, 0, 4, _CALLS["refused"]["socket"][column]), (load, 0, 0, 16), (equal, 1, 0, family)]
+        program += [
+            (equal, 0, 4, _CALLS["refused"]["socket"][column]),
+            (load, 0, 0, 16),
+            (equal, 1, 0, family),
+        ]
         program += [(stop, 0, 0, refuse), (stop, 0, 0, allow)]
     requests = dict.fromkeys(_TERMINAL, refuse)
     requests |= dict.fromkeys(_SETS_ATTRIBUTES, unsupported) if attributes else {}
