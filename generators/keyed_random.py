@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
+
+from nsl_bench.core.types import Floats, Ints, UInts64
 
 _T = TypeVar("_T")
 
@@ -18,30 +19,30 @@ _BLOCK = 512
 """Numbers made at a time."""
 
 
-def uniforms(n: int, *key: int) -> npt.NDArray[np.float64]:
+def uniforms(n: int, *key: int) -> Floats:
     """float64 [n] in [0, 1), decided by the key, non-negative integers."""
     raw = np.random.PCG64(np.random.SeedSequence(key)).random_raw(n)
     return (np.asarray(raw, np.uint64) >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
-def permutation(n: int, *key: int) -> npt.NDArray[np.int64]:
+def permutation(n: int, *key: int) -> Ints:
     """int64 [n]: 0..n-1 in an order decided by the key."""
     return np.argsort(uniforms(n, *key), kind="stable").astype(np.int64)
 
 
-def scattered(indices: npt.NDArray[np.int64], n: int, key: int) -> npt.NDArray[np.float64]:
+def scattered(indices: Ints, n: int, key: int) -> Floats:
     """float64 [m, n] in [0, 1): n numbers for each index, decided by the index and the key alone.
 
     SplitMix64 (Steele, Lea, Flood 2014), whole numbers only; much faster than a generator for each index.
     """
     with np.errstate(over="ignore"):
         places = np.asarray(indices, np.int64)[:, None] * n + np.arange(1, n + 1)
-        state: npt.NDArray[np.uint64] = places.astype(np.uint64) + np.uint64(key % 2**64)
+        state: UInts64 = places.astype(np.uint64) + np.uint64(key % 2**64)
         state *= np.uint64(0x9E3779B97F4A7C15)
         state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         state ^= state >> np.uint64(31)
-    numbers: npt.NDArray[np.float64] = (state >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    numbers: Floats = (state >> np.uint64(11)).astype(np.float64) * 2.0**-53
     return numbers
 
 
@@ -55,9 +56,9 @@ class Dice:
     def __init__(self, *key: int) -> None:
         self._key = key
         self._blocks = 0
-        self._left: npt.NDArray[np.float64] = np.empty(0)
+        self._left: Floats = np.empty(0)
 
-    def many(self, n: int) -> npt.NDArray[np.float64]:
+    def many(self, n: int) -> Floats:
         """float64 [n] in [0, 1)."""
         while len(self._left) < n:
             block = uniforms(max(_BLOCK, n), *self._key, self._blocks)

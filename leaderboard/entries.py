@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core.declared import checked, parse_json
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.metrics import METRICS
+from nsl_bench.core.types import Floats, Floats32
 from nsl_bench.run.statistics import padded
 
 from .contests import Cell, Contest
@@ -75,13 +75,13 @@ class Entry:
     network: str
     folder: Path
     standing: Standing
-    values: Mapping[str, npt.NDArray[np.float64]]
+    values: Mapping[str, Floats]
     spans: Mapping[str, Sequence[tuple[int, int]]] = field(default_factory=dict)
     runs: Mapping[str, Sequence[str]] = field(default_factory=dict)
     looks: Mapping[str, Sequence[Mapping[str, Look]]] = field(default_factory=dict)
     failed: Mapping[str, Sequence[str]] = field(default_factory=dict)
     spreads: Mapping[tuple[str, str], Spread] = field(default_factory=dict)
-    examples: Mapping[tuple[str, str], npt.NDArray[np.float32]] = field(default_factory=dict)
+    examples: Mapping[tuple[str, str], Floats32] = field(default_factory=dict)
 
     @property
     def track(self) -> str:
@@ -152,7 +152,7 @@ class Entry:
                 },
             )
 
-    def repeats(self, contest: Contest, metric: str) -> npt.NDArray[np.float64]:
+    def repeats(self, contest: Contest, metric: str) -> Floats:
         """float64 [repeats]: the metric's mean over shifts and percentages, each shift with the 0 % point.
 
         Empty where runs are missing or have no such number.
@@ -162,7 +162,7 @@ class Entry:
             return np.empty(0)
         column = table[:, NAMES.index(metric)]
         weights = contest_weights(contest, self.track)
-        result: npt.NDArray[np.float64] = weights @ np.where(np.isnan(column), 0.0, column)
+        result: Floats = weights @ np.where(np.isnan(column), 0.0, column)
         return result if not np.isnan(column).any() else np.empty(0)
 
     def without_shift(self, contest: Contest, metric: str) -> float:
@@ -197,7 +197,7 @@ class Entry:
         return curve
 
 
-def contest_weights(contest: Contest, track: str) -> npt.NDArray[np.float64]:
+def contest_weights(contest: Contest, track: str) -> Floats:
     """float64 [repeats, cells]: what each cell contributes to each repeat's mean over shares."""
     cached = contest.kept_weights
     if track not in cached:
@@ -207,7 +207,7 @@ def contest_weights(contest: Contest, track: str) -> npt.NDArray[np.float64]:
             shared = cell.percent == 0 or track == "symbolic"
             weights[cell.repeat - 1, column] = 1.0 if shared else 1.0 / len(contest.shifts)
         cached[track] = weights / weights.sum(axis=1, keepdims=True)
-    result: npt.NDArray[np.float64] = cached[track]
+    result: Floats = cached[track]
     return result
 
 
@@ -236,7 +236,7 @@ class _Grid:
             if column is not None:
                 self.values[row, column] = value
 
-    def counted(self) -> npt.NDArray[np.float64]:
+    def counted(self) -> Floats:
         """The values, in which a failed run has the worse of its own and the worst of what did not fail.
 
         So a mean over runs never gets better because one of them failed.
@@ -295,7 +295,7 @@ def read_entries(folder: Path, contests: Sequence[Contest], rounds: Sequence[Rou
 
 _Grids = dict[str, dict[str, _Grid]]
 _Spreads = dict[str, dict[tuple[str, str], Spread]]
-_Examples = dict[str, dict[tuple[str, str], npt.NDArray[np.float32]]]
+_Examples = dict[str, dict[tuple[str, str], Floats32]]
 
 
 def _read_scores(path: Path, track: str, contests: Sequence[Contest]) -> tuple[_Grids, _Spreads, _Examples]:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from nsl_bench.core.metrics import METRICS, Answers, compute
 from nsl_bench.core.sequences import mean_of
-from nsl_bench.core.types import Hypothesis, one_hot
+from nsl_bench.core.types import Floats, Hypothesis, Ints8, one_hot
 from nsl_bench.run.concepts import concept_scores
 from nsl_bench.run.sampled import Sampled
 from nsl_bench.run.statistics import interval, padded
@@ -59,7 +59,7 @@ class Numbers:
     def __init__(self, track: str, truths: Mapping[str, Truth]) -> None:
         self._truths, self._means = truths, _Means(track)
         self.metrics: dict[str, dict[str, float]] = {run: {} for run in truths}
-        self.answers: dict[str, dict[str, npt.NDArray[np.int8]]] = {run: {} for run in truths}
+        self.answers: dict[str, dict[str, Ints8]] = {run: {} for run in truths}
         self.looks: dict[str, dict[str, Look]] = {run: {} for run in truths}
         self.unsure: set[str] = set()
 
@@ -84,7 +84,7 @@ class Numbers:
         )
         mine.update(compute({name: m for name, m in METRICS.items() if "rules" in m.needs}, answered))
 
-    def add_concepts(self, run: Run, concepts: npt.NDArray[np.int8]) -> None:
+    def add_concepts(self, run: Run, concepts: Ints8) -> None:
         """Add the concepts that a learner returned, int8 [n * slots]."""
         right = self._truths[run.id].concepts
         self.metrics[run.id].update(concept_scores(concepts.reshape(right.shape), right))
@@ -119,9 +119,7 @@ class Numbers:
         self._means.add(truth, scores)
 
     @staticmethod
-    def _of_sequences(
-        steps: npt.NDArray[np.integer[Any]], each: npt.NDArray[np.float64]
-    ) -> npt.NDArray[np.float64]:
+    def _of_sequences(steps: npt.NDArray[np.integer[Any]], each: Floats) -> Floats:
         """Scores of sequences, from those of rows; of a metric of sequences as they are."""
         return mean_of(steps, each) if len(each) == len(steps) else each
 
@@ -141,11 +139,11 @@ class _Means:
 
     def __init__(self, track: str) -> None:
         self._track = track
-        self._tables: dict[tuple[str, str, str], dict[int, npt.NDArray[np.float64]]] = {}
+        self._tables: dict[tuple[str, str, str], dict[int, Floats]] = {}
         self._left: dict[tuple[str, str, str], float] = {}
         self._tests: dict[str, Sampled] = {}
 
-    def add(self, truth: Truth, scores: Mapping[str, npt.NDArray[np.float64]]) -> None:
+    def add(self, truth: Truth, scores: Mapping[str, Floats]) -> None:
         """Take a run.
 
         Args:

@@ -15,13 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core.declared import quoted
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.metrics.predictions import checked_probabilities
 from nsl_bench.core.processes.memory import own_data
-from nsl_bench.core.types import BLANK
+from nsl_bench.core.types import BLANK, Array, Bools, Floats32, Ints, Ints8, UInts8
 from nsl_bench.logic.guarded.call import guarded
 from nsl_bench.logic.guarded.child import Advice, Allowance
 
@@ -35,7 +34,7 @@ _READING = Allowance(600.0, 4 << 30)
 _DAMAGED = Advice("fewer runs need less", "crashed", {"SIGSEGV": "it is damaged", "SIGABRT": "it is damaged"})
 """What is said where it ends with its process."""
 
-Predicted = tuple[npt.NDArray[np.int8], npt.NDArray[np.float32] | None]
+Predicted = tuple[Ints8, Floats32 | None]
 """Labels int8 [n] and probabilities float32 [n, labels]; None of a learner that gives labels alone."""
 
 LETTERS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ?-"
@@ -72,7 +71,7 @@ class Sizes:
         return self.examples, self.labels
 
 
-def contradictions(predicted: Predicted) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+def contradictions(predicted: Predicted) -> tuple[Bools, Bools]:
     """Find labels that contradict their probabilities, and labels that are impossible with them.
 
     A label contradicts its probabilities if another label is more probable by more than rounding; "none" and
@@ -97,14 +96,14 @@ def contradictions(predicted: Predicted) -> tuple[npt.NDArray[np.bool_], npt.NDA
     return contrary, contrary & certain & (own <= _ROUNDING)
 
 
-def letters_of(codes: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
+def letters_of(codes: Array) -> UInts8:
     """The characters of labels (`LETTERS`)."""
-    letters: npt.NDArray[np.uint8] = _LETTERS[codes]
+    letters: UInts8 = _LETTERS[codes]
     return letters
 
 
 def read_accepted(
-    path: Path, places: Mapping[str, npt.NDArray[np.int64]] | None = None
+    path: Path, places: Mapping[str, Ints] | None = None
 ) -> dict[str, dict[str, dict[str, str]]]:
     """Read the predictions of an accepted submission, without checks, in a process that may die.
 
@@ -122,9 +121,7 @@ def read_accepted(
     return rows
 
 
-def _read(
-    path: str, places: Mapping[str, npt.NDArray[np.int64]] | None
-) -> dict[str, dict[str, dict[str, str]]]:
+def _read(path: str, places: Mapping[str, Ints] | None) -> dict[str, dict[str, dict[str, str]]]:
     import pyarrow as pa
 
     read: dict[str, dict[str, dict[str, str]]] = {}
@@ -158,7 +155,7 @@ def rows_of(path: str | Path) -> Iterator[tuple[str, str, Predicted]]:
                 yield run, evaluation, (named(labels, given), given)
 
 
-def named(labels: npt.NDArray[np.int8], given: npt.NDArray[np.float32] | None) -> npt.NDArray[np.int8]:
+def named(labels: Ints8, given: Floats32 | None) -> Ints8:
     """The labels, with the most probable ones in place of what stands for them."""
     if given is None or not (labels == LIKELIEST).any():
         return labels

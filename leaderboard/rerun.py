@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench import __version__
 from nsl_bench.core import cache, registry
 from nsl_bench.core.code_files import specs_in
 from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import UInts8
 from nsl_bench.data.splits import make_source
 from nsl_bench.learners.base import About
 from nsl_bench.learners.command import command_of, is_command, version_of_command
@@ -229,7 +229,7 @@ def _run(bench: Bench, job: Job, contest: Contest, cell: Cell) -> tuple[Record, 
     return outcome.record, {row["evaluation"]: _labels(row) for row in rows}
 
 
-def _labels(row: Mapping[str, Any]) -> npt.NDArray[np.uint8]:
+def _labels(row: Mapping[str, Any]) -> UInts8:
     """The labels of a row of predictions as it is written, as characters."""
     labels, codes = np.array(row["predicted"], np.int8), row["probabilities"]
     return letters_of(named(labels, None if codes is None else decoded(np.reshape(codes, (len(labels), -1)))))

@@ -10,11 +10,9 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import Ints16
 from nsl_bench.logic.guarded.call import guarded
 from nsl_bench.logic.guarded.child import Allowance
 
@@ -32,10 +30,10 @@ def answers_of_rules(
     number: int,
     rules: Sequence[str],
     seconds: float,
-    concepts: npt.NDArray[np.int16] | None = None,
+    concepts: Ints16 | None = None,
     learned_on: str = "",
     language: str = "asp",
-) -> tuple[npt.NDArray[np.int16], int, int]:
+) -> tuple[Ints16, int, int]:
     """Evaluate rules on a task's test set.
 
     Args:
@@ -75,7 +73,7 @@ def _judge(
     seed: int | str,
     number: int,
     rules: Sequence[str],
-    concepts: npt.NDArray[np.int16] | None,
+    concepts: Ints16 | None,
     learned_on: str,
     language: str,
 ) -> dict[str, Any]:

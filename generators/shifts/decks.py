@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
-import numpy.typing as npt
-
 from nsl_bench.core.errors import UserError, unknown
 from nsl_bench.core.options import REQUIRED, option
 from nsl_bench.core.shift import Shift
 from nsl_bench.core.source import ImageSource
-from nsl_bench.core.types import PoolPart
+from nsl_bench.core.types import Ints, PoolPart, UInts8
 
 from ..sources.cards.glyphs import ADVERSARIAL
 
@@ -20,9 +17,7 @@ class DeckSwap(Shift):
     name = "deck_swap"
     deck: str = option(REQUIRED, "a deck of the source other than its standard one")
 
-    def render(
-        self, source: ImageSource, part: PoolPart, indices: npt.NDArray[np.int64]
-    ) -> npt.NDArray[np.uint8]:
+    def render(self, source: ImageSource, part: PoolPart, indices: Ints) -> UInts8:
         return source.render(part, indices, self.deck)
 
     def check(self, source: ImageSource) -> None:
@@ -44,9 +39,7 @@ class Adversarial(Shift):
     name = "adversarial"
     deck: str = option(REQUIRED, "a deck of the source, which may be the standard one")
 
-    def render(
-        self, source: ImageSource, part: PoolPart, indices: npt.NDArray[np.int64]
-    ) -> npt.NDArray[np.uint8]:
+    def render(self, source: ImageSource, part: PoolPart, indices: Ints) -> UInts8:
         return source.render(part, indices, ADVERSARIAL + self.deck)
 
     def check(self, source: ImageSource) -> None:

@@ -23,6 +23,7 @@ from nsl_bench.core.options import option
 from nsl_bench.core.seeding import stable_hash
 from nsl_bench.core.shift import PixelShift
 from nsl_bench.core.source import ImageSource
+from nsl_bench.core.types import Floats, Floats32, Ints, UInts8
 
 from ..keyed_random import uniforms
 from .pixels import check_colours
@@ -46,7 +47,7 @@ class Chance:
         self._key = (stable_hash("corruption", name), index)
         self._calls = 0
 
-    def uniform(self, low: float, high: float, *shape: int) -> npt.NDArray[np.float64]:
+    def uniform(self, low: float, high: float, *shape: int) -> Floats:
         """float64 [*shape] in [low, high)."""
         self._calls += 1
         return low + (high - low) * uniforms(math.prod(shape), *self._key, self._calls).reshape(shape)
@@ -59,13 +60,13 @@ class Chance:
         raw = np.asarray(np.random.PCG64(seed).random_raw(-(-n // 4)), "<u8")
         return raw.view("<u2")[:n].reshape(shape)
 
-    def normal(self, *shape: int) -> npt.NDArray[np.float32]:
+    def normal(self, *shape: int) -> Floats32:
         """float32 [*shape]: standard normal numbers."""
         return _quantiles()[self.levels(*shape)]
 
 
 @lru_cache(maxsize=1)
-def _quantiles() -> npt.NDArray[np.float32]:
+def _quantiles() -> Floats32:
     """float32 [65536]: the normal distribution's quantiles, in the middles of equal shares."""
     from scipy.special import ndtri
 
@@ -116,7 +117,7 @@ def _impulse_noise(image: Image, share: float, chance: Chance) -> Image:
 
 
 @lru_cache(maxsize=16)
-def _disc(radius: float, blur: float) -> npt.NDArray[np.float32]:
+def _disc(radius: float, blur: float) -> Floats32:
     """A disc that sums to 1, slightly blurred at its rim; one of a broken radius counts rims in part."""
     import cv2
 
@@ -181,7 +182,7 @@ def _zoom_blur(image: Image, amount: tuple[float, float], chance: Chance) -> Ima
     return _bytes(total / (len(zooms) + 1))
 
 
-def _plasma(side: int, decay: float, chance: Chance) -> npt.NDArray[np.float64]:
+def _plasma(side: int, decay: float, chance: Chance) -> Floats:
     """float64 [side, side] in 0..1: fog by the diamond-square algorithm; side is a power of two.
 
     A new point is the mean of four, moved by up to the square of a height that decays from step to step.
@@ -189,7 +190,7 @@ def _plasma(side: int, decay: float, chance: Chance) -> npt.NDArray[np.float64]:
     heights = np.zeros((side, side))
     step, height = side, 100.0
 
-    def means(sums: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def means(sums: Floats) -> Floats:
         return sums / 4 + height * chance.uniform(-height, height, *sums.shape)
 
     while step >= 2:
@@ -324,7 +325,7 @@ class Corruption(PixelShift):
         if self.name == "saturate" and (self.severity < 4 or source.shape[2] == 1):
             check_colours(self.spec, source)
 
-    def apply(self, images: npt.NDArray[np.uint8], indices: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+    def apply(self, images: UInts8, indices: Ints) -> UInts8:
         operation, amounts = CORRUPTIONS[self.name]
         amount = amounts[self.severity - 1]
         result = np.empty(images.shape, np.uint8)

@@ -17,6 +17,7 @@ from nsl_bench.core.options import REQUIRED, option
 from nsl_bench.core.seeding import stable_hash
 from nsl_bench.core.shift import PixelShift
 from nsl_bench.core.source import ImageSource
+from nsl_bench.core.types import Ints, UInts8
 
 from ..keyed_random import scattered
 from ..notices import say
@@ -44,14 +45,14 @@ class Rotate(PixelShift):
         self.degrees %= 360
         super().__post_init__()
 
-    def apply(self, images: npt.NDArray[np.uint8], indices: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+    def apply(self, images: UInts8, indices: Ints) -> UInts8:
         square = images.shape[1] == images.shape[2]
         if self.degrees == 180 or (square and self.degrees % 90 == 0):
             return np.ascontiguousarray(np.rot90(images, k=-int(self.degrees) // 90, axes=(1, 2)))
         pieces = [self._turn(images[i : i + _CHUNK]) for i in range(0, len(images), _CHUNK)]
         return np.concatenate(pieces) if pieces else images.copy()
 
-    def _turn(self, images: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+    def _turn(self, images: UInts8) -> UInts8:
         import torch
         from torchvision.transforms import InterpolationMode
         from torchvision.transforms.v2 import functional
@@ -86,7 +87,7 @@ class Hue(PixelShift):
         """Raise a UserError if the images have no colours, even if they are stored in three channels."""
         check_colours(self.spec, source)
 
-    def apply(self, images: npt.NDArray[np.uint8], indices: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+    def apply(self, images: UInts8, indices: Ints) -> UInts8:
         import cv2
 
         if images.shape[3] != 3:
@@ -149,7 +150,7 @@ class GaussianBlur(PixelShift):
                 f"{source.name}; use a smaller kernel."
             )
 
-    def apply(self, images: npt.NDArray[np.uint8], indices: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+    def apply(self, images: UInts8, indices: Ints) -> UInts8:
         import cv2
 
         assert self.sigma is not None
@@ -195,7 +196,7 @@ class Drawn:
         rows = ((a, b, x - a * x - b * y), (d, e, y - d * x - e * y))
         return np.moveaxis(np.array(rows), 2, 0)
 
-    def tones(self) -> npt.NDArray[np.uint8]:
+    def tones(self) -> UInts8:
         """uint8 [m, 256]: the new value of each level."""
         levels = np.arange(256) * self.brightness[:, None] + self.lift[:, None]
         return np.floor(levels + 0.5).clip(0, 255).astype(np.uint8)
@@ -211,7 +212,7 @@ class Augment(PixelShift):
     name = "augment"
     seed: int = option(0, "seed of the changes; 0 or more", least=0)
 
-    def draw(self, indices: npt.NDArray[np.int64]) -> Drawn:
+    def draw(self, indices: Ints) -> Drawn:
         """Draw the augmentation of these images."""
         u = scattered(indices, 6, stable_hash("augment", self.seed)).T
         return Drawn(
@@ -223,7 +224,7 @@ class Augment(PixelShift):
             lift=5 * u[5] - 2.5,
         )
 
-    def apply(self, images: npt.NDArray[np.uint8], indices: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+    def apply(self, images: UInts8, indices: Ints) -> UInts8:
         import cv2
 
         height, width, channels = images.shape[1:]

@@ -12,12 +12,11 @@ from abc import abstractmethod
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.options import option
 from nsl_bench.core.source import ALL, ImageSource
-from nsl_bench.core.types import ConceptSpace, PoolPart
+from nsl_bench.core.types import ConceptSpace, Ints, Ints16, PoolPart, UInts8
 
 from ..keyed_random import Dice
 
@@ -57,30 +56,28 @@ class DrawnPool(ImageSource):
         self.shape = (self.image_size, self.image_size, 3)
         self.named_shifts = {}
         self._sizes = part_sizes(self.images_per_concept)
-        self._kept: dict[tuple[PoolPart, int], npt.NDArray[np.uint8]] = {}
+        self._kept: dict[tuple[PoolPart, int], UInts8] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         """Its options, without the pictures: a copy draws the same ones."""
         return {**self.__dict__, "_kept": {}}
 
     @abstractmethod
-    def draw(self, concept: str, size: int, dice: Dice) -> npt.NDArray[np.uint8]:
+    def draw(self, concept: str, size: int, dice: Dice) -> UInts8:
         """uint8 [size, size, 3]: a picture of a concept."""
 
-    def labels(self, part: PoolPart) -> npt.NDArray[np.int16]:
+    def labels(self, part: PoolPart) -> Ints16:
         """int16 [n]: concepts of the images, in turn, so that any multiple of their number is stratified."""
         return np.tile(np.arange(len(self.concept_space), dtype=np.int16), self._sizes[part])
 
-    def render(
-        self, part: PoolPart, indices: npt.NDArray[np.int64], variant: str = "standard"
-    ) -> npt.NDArray[np.uint8]:
+    def render(self, part: PoolPart, indices: Ints, variant: str = "standard") -> UInts8:
         self.check_variant(variant)
         pictures = np.empty((len(indices), *self.shape), np.uint8)
         for k, index in enumerate(np.asarray(indices).tolist()):
             pictures[k] = self._picture(part, index)
         return pictures
 
-    def _picture(self, part: PoolPart, index: int) -> npt.NDArray[np.uint8]:
+    def _picture(self, part: PoolPart, index: int) -> UInts8:
         """A picture, drawn or kept."""
         if (part, index) in self._kept:
             return self._kept[part, index]

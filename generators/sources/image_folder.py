@@ -28,7 +28,7 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.core.options import REQUIRED, option
 from nsl_bench.core.pictures import in_bytes, opaque, opened, upright
 from nsl_bench.core.source import ALL, ImageSource
-from nsl_bench.core.types import ConceptSpace, PoolPart
+from nsl_bench.core.types import ConceptSpace, Ints, Ints16, PoolPart, UInts8
 
 from ..notices import say
 
@@ -125,7 +125,7 @@ class FolderPool(ImageSource):
                 f"{'is' if one else 'are'} {fate} ({first} {verb} {original})."
             )
 
-    def labels(self, part: PoolPart) -> npt.NDArray[np.int16]:
+    def labels(self, part: PoolPart) -> Ints16:
         return np.array(self._labels[part], np.int16)
 
     def check_images(self, *, progress: bool = False) -> None:
@@ -147,9 +147,7 @@ class FolderPool(ImageSource):
         pictures = [self._read(files[k]) for k in chosen.tolist()]
         return float(np.mean([(picture == picture[..., :1]).all() for picture in pictures] or [False]))
 
-    def render(
-        self, part: PoolPart, indices: npt.NDArray[np.int64], variant: str = "standard"
-    ) -> npt.NDArray[np.uint8]:
+    def render(self, part: PoolPart, indices: Ints, variant: str = "standard") -> UInts8:
         """uint8 [m, height, width, 3]: the images."""
         self.check_variant(variant)
         files = self._files[part]
@@ -160,7 +158,7 @@ class FolderPool(ImageSource):
             pictures[k] = self._read(files[index])
         return pictures
 
-    def _read(self, file: Path) -> npt.NDArray[np.uint8]:
+    def _read(self, file: Path) -> UInts8:
         height, width, _ = self.shape
         if not os.path.lexists(file):
             raise UserError(f"The image {file} no longer exists.")
@@ -277,7 +275,7 @@ def find_copies(parts: Sequence[Sequence[Path]]) -> Copies:
 
 
 def _copies_by_content(
-    files: Sequence[Path], part_of: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]
+    files: Sequence[Path], part_of: Ints, sizes: Ints
 ) -> tuple[dict[int, int], dict[int, int]]:
     """Numbers of files in later parts with those in earlier ones: the same, and alike."""
     same = _same_bytes(files, part_of, sizes)
@@ -295,9 +293,7 @@ def _copies_by_content(
     return same, alike
 
 
-def _same_bytes(
-    files: Sequence[Path], part_of: npt.NDArray[np.int64], sizes: npt.NDArray[np.int64]
-) -> dict[int, int]:
+def _same_bytes(files: Sequence[Path], part_of: Ints, sizes: Ints) -> dict[int, int]:
     """Files with the bytes of a file in an earlier part; only files of one size are read."""
     of_size: dict[int, list[int]] = {}
     for k, size in enumerate(sizes.tolist()):
@@ -347,7 +343,7 @@ def _pixels(file: Path) -> bytes:
     ).digest()
 
 
-def _neighbours(grids: Grids, part_of: npt.NDArray[np.int64]) -> list[tuple[int, int, bool]]:
+def _neighbours(grids: Grids, part_of: Ints) -> list[tuple[int, int, bool]]:
     """Pairs of a file and one of an earlier part, nearest first, and whether they look alike."""
     turned = [np.rot90(grids, k, axes=(-2, -1)) for k in range(4)]
     positions = np.stack([*turned, *(np.flip(one, -1) for one in turned)])

@@ -11,6 +11,8 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
+from nsl_bench.core.types import Floats32, Ints32, UInts8
+
 from ..keyed_random import Dice
 
 Picture = npt.NDArray[np.float32]
@@ -25,7 +27,7 @@ Points = npt.NDArray[np.float64]
 _SUB = 4
 
 
-def _fixed(points: Points) -> npt.NDArray[np.int32]:
+def _fixed(points: Points) -> Ints32:
     return np.rint((points - 0.5) * (1 << _SUB)).astype(np.int32)
 
 
@@ -75,20 +77,18 @@ def lay(
     picture += (np.asarray(colour, np.float32) - picture) * share
 
 
-def blotches(size: int, cells: int, dice: Dice) -> npt.NDArray[np.float32]:
+def blotches(size: int, cells: int, dice: Dice) -> Floats32:
     """float32 [size, size] in 0..1: soft random blotches, about `cells` of them a side."""
     import cv2
 
     coarse = (dice.many((cells + 3) ** 2).reshape(cells + 3, -1) * 255).astype(np.uint8)
     fine = cv2.resize(coarse, (size + size * 3 // cells,) * 2, interpolation=cv2.INTER_LINEAR)
     corner = size // cells
-    window: npt.NDArray[np.float32] = fine[corner : corner + size, corner : corner + size].astype(np.float32)
+    window: Floats32 = fine[corner : corner + size, corner : corner + size].astype(np.float32)
     return window / np.float32(255)
 
 
-def finish(
-    picture: Picture, dice: Dice, noise: float = 4, gain: tuple[float, float] = (0.8, 1.15)
-) -> npt.NDArray[np.uint8]:
+def finish(picture: Picture, dice: Dice, noise: float = 4, gain: tuple[float, float] = (0.8, 1.15)) -> UInts8:
     """The photograph of a drawing: brighter or darker, and with a camera's noise."""
     h, w, _ = picture.shape
     grain = dice.many(h * w).astype(np.float32).reshape(h, w, 1) - np.float32(0.5)

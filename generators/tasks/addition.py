@@ -16,7 +16,7 @@ import numpy.typing as npt
 from nsl_bench.core.benchmark import Benchmark, Family
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.options import option
-from nsl_bench.core.types import ConceptSpace, LabelSpace, Part, Split
+from nsl_bench.core.types import ConceptSpace, Ints16, LabelSpace, Part, Split
 
 from . import programs
 
@@ -32,7 +32,7 @@ _MOST_TRIES = 1000
 """Draws in a row that may bring no sequence that the other part does not hold."""
 
 
-def sums(digits: npt.NDArray[np.integer]) -> npt.NDArray[np.int16]:
+def sums(digits: npt.NDArray[np.integer]) -> Ints16:
     """int16 [n, steps]: the digits of each sum, the last carry dropped.
 
     Args:
@@ -105,7 +105,7 @@ class Addition(Benchmark):
         n = self.test_size if part == "test" else self.size(size)
         other = np.empty(0, np.int16) if exclude is None else exclude.concepts
         taken = {one.tobytes() for one in np.asarray(other, np.int16).reshape(-1, self.digits, 2)}
-        examples: list[npt.NDArray[np.int16]] = []
+        examples: list[Ints16] = []
         tries = 0
         while len(examples) < n:
             drawn = rng.integers(0, 10, (n, self.digits, 2)).astype(np.int16)

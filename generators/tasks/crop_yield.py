@@ -12,13 +12,23 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import UserError, unknown
 from nsl_bench.core.options import option
 from nsl_bench.core.seeding import generator
-from nsl_bench.core.types import BLANK, ConceptSpace, LabelSpace, Part, Split
+from nsl_bench.core.types import (
+    BLANK,
+    Array,
+    Bools,
+    ConceptSpace,
+    Floats32,
+    Ints,
+    Ints16,
+    LabelSpace,
+    Part,
+    Split,
+)
 
 from ..sources.leaves.names import BACKGROUND, CROP_SPACE, CROPS, DISEASE_OF, DISEASES, SPECIES, SPECIES_OF
 from . import programs
@@ -152,15 +162,13 @@ class CropYield(Benchmark):
             {"location": self.places[crops]},
         )
 
-    def _grown(self, part: Part) -> npt.NDArray[np.int64]:
+    def _grown(self, part: Part) -> Ints:
         """Which crops a part shows."""
         if part != "test":
             return self._shown
         return np.sort(self._order[len(self._shown) :]) if self.unseen else self._shown
 
-    def recognised(
-        self, concepts: npt.NDArray[np.int16], predicted: npt.NDArray[np.int16], labels: npt.NDArray[np.int16]
-    ) -> Mapping[str, npt.NDArray[np.bool_]]:
+    def recognised(self, concepts: Ints16, predicted: Ints16, labels: Ints16) -> Mapping[str, Bools]:
         """Species and diseases."""
         same = self._codes[concepts] == self._codes[predicted]
         n = len(SPECIES)
@@ -175,9 +183,7 @@ class CropYield(Benchmark):
     def metadata_facts(self, metadata: Mapping[str, Any]) -> tuple[str, ...]:
         return (f"location({metadata['location']})",)
 
-    def features(
-        self, concepts: npt.NDArray[np.int16], metadata: Mapping[str, npt.NDArray[Any]]
-    ) -> npt.NDArray[np.float32]:
+    def features(self, concepts: Ints16, metadata: Mapping[str, Array]) -> Floats32:
         """float32 [n, 14 + 21 + locations]: one-hot codes of species, disease and location.
 
         The row of a picture without a leaf has neither species nor disease.
@@ -185,11 +191,11 @@ class CropYield(Benchmark):
         places = np.arange(1, self.n_locations + 1)
         located = np.asarray(metadata["location"])[:, None] == places
         crops = np.where(concepts[:, 0] == BLANK, len(self.crops), concepts[:, 0])
-        inputs: npt.NDArray[np.float32] = np.hstack([self._codes[crops], located]).astype(np.float32)
+        inputs: Floats32 = np.hstack([self._codes[crops], located]).astype(np.float32)
         return inputs
 
     @property
-    def _codes(self) -> npt.NDArray[np.float32]:
+    def _codes(self) -> Floats32:
         """float32 [crops + 1, 14 + 21]: the species' and the disease's codes; zeros for the background."""
         codes = np.zeros((len(self.crops) + 1, len(SPECIES) + len(DISEASES)), np.float32)
         for row, crop in enumerate(self.crops):
@@ -207,9 +213,7 @@ class CropYield(Benchmark):
         )
 
 
-def _world(
-    crops: tuple[str, ...], n_locations: int, rng: np.random.Generator
-) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.int16]]:
+def _world(crops: tuple[str, ...], n_locations: int, rng: np.random.Generator) -> tuple[Ints16, Ints16]:
     """Where each crop grows, int16 [crops] from 1, and what it yields, int16 [crops] in 0..2."""
     locations = _fields(crops, n_locations, rng)
     places = range(1, n_locations + 1)
@@ -231,7 +235,7 @@ def _world(
     )
 
 
-def _fields(crops: tuple[str, ...], n_locations: int, rng: np.random.Generator) -> npt.NDArray[np.int16]:
+def _fields(crops: tuple[str, ...], n_locations: int, rng: np.random.Generator) -> Ints16:
     """Where each crop grows: as many in each location, of several species unless most crops are of one."""
     shuffled = rng.permutation(len(crops)).tolist()
     rank = {name: k for k, name in enumerate(rng.permutation(sorted(set(SPECIES_OF.values()))).tolist())}

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from nsl_bench.core.types import Ints
 
-def stratified_folds(
-    labels: npt.NDArray[np.integer], n_folds: int, rng: np.random.Generator
-) -> npt.NDArray[np.int64]:
+
+def stratified_folds(labels: npt.NDArray[np.integer], n_folds: int, rng: np.random.Generator) -> Ints:
     """Deal examples to folds class by class, in random order within a class.
 
     Returns:

@@ -9,12 +9,11 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import UserError, unknown
 from nsl_bench.core.options import option
-from nsl_bench.core.types import ConceptSpace, LabelSpace, Part, Split
+from nsl_bench.core.types import Bools, ConceptSpace, Ints16, LabelSpace, Part, Split
 
 from ..sources.rooms.names import SCENE_SPACE, SCENES, SUPER_CLASS_OF, SUPER_CLASSES
 from . import programs
@@ -77,9 +76,7 @@ class IndoorScene(Benchmark):
         concepts = rng.permutation(np.arange(n) % len(self.concept_space)).astype(np.int16)
         return Split(part, self.concept_space, concepts[:, None], self._labels[concepts])
 
-    def recognised(
-        self, concepts: npt.NDArray[np.int16], predicted: npt.NDArray[np.int16], labels: npt.NDArray[np.int16]
-    ) -> Mapping[str, npt.NDArray[np.bool_]]:
+    def recognised(self, concepts: Ints16, predicted: Ints16, labels: Ints16) -> Mapping[str, Bools]:
         """The kinds of place that scenes belong to."""
         return {"kind of place": self._labels[concepts] == self._labels[predicted]}
 

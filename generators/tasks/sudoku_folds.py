@@ -11,12 +11,11 @@ from collections.abc import Callable
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.registry import Spec
 from nsl_bench.core.seeding import generator
-from nsl_bench.core.types import Part, Split
+from nsl_bench.core.types import Ints, Part, Split
 
 from .folds import stratified_folds
 from .sudoku import Knowledge, Sudoku
@@ -105,7 +104,7 @@ class FoldedSudoku(Sudoku):
 
 
 @lru_cache(maxsize=4)
-def _set_of_grids(side: int, folds: int, grids: int, seed: int | str) -> tuple[Split, npt.NDArray[np.int64]]:
+def _set_of_grids(side: int, folds: int, grids: int, seed: int | str) -> tuple[Split, Ints]:
     """All grids, and the fold of each, int64 [n] from 1."""
     maker = Sudoku(side, side)
     maker.test_size = grids

@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.core.compiling import numba as nb
+from nsl_bench.core.types import Array, Bools, Ints, UInts64
 
 Grids = npt.NDArray[np.int8]
-Array = npt.NDArray[Any]
 
 ROW, COLUMN, BLOCK = 0, 1, 2
 
@@ -283,9 +283,7 @@ def count_solutions(grid: Grids, block: tuple[int, int], limit: int = 2) -> int:
     return int(_solutions(grid, n, *block, limit, np.zeros(1, np.uint64), np.empty(n * n, np.int8)))
 
 
-def make_puzzles(
-    seeds: npt.NDArray[np.uint64], block: tuple[int, int], least: int = 0, threads: int = 2
-) -> Grids:
+def make_puzzles(seeds: UInts64, block: tuple[int, int], least: int = 0, threads: int = 2) -> Grids:
     """int8 [len(seeds), n * n]: one puzzle a seed, each with exactly one solution.
 
     Args:
@@ -302,21 +300,12 @@ def make_puzzles(
     return out
 
 
-def _fill(
-    seeds: npt.NDArray[np.uint64],
-    rows: npt.NDArray[np.int64],
-    n: int,
-    block: tuple[int, int],
-    least: int,
-    out: Grids,
-) -> None:
+def _fill(seeds: UInts64, rows: Ints, n: int, block: tuple[int, int], least: int, out: Grids) -> None:
     if len(rows):
         _puzzles(seeds[rows], n, *block, least, out[rows[0] : rows[-1] + 1])
 
 
-def violate(
-    seeds: npt.NDArray[np.uint64], grids: Grids, block: tuple[int, int], kinds: npt.NDArray[np.int64]
-) -> tuple[Grids, npt.NDArray[np.bool_]]:
+def violate(seeds: UInts64, grids: Grids, block: tuple[int, int], kinds: Ints) -> tuple[Grids, Bools]:
     """Change one digit of each valid grid so that it clashes in one way only.
 
     Args:

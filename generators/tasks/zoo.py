@@ -12,15 +12,13 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core.benchmark import Benchmark, Layout
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.seeding import generator
-from nsl_bench.core.types import BLANK, ConceptSpace, LabelSpace, Part, Split
+from nsl_bench.core.types import BLANK, Array, ConceptSpace, Floats32, Ints16, LabelSpace, Part, Split
 
 from .folds import stratified_folds
 
@@ -204,12 +202,10 @@ class Zoo(Benchmark):
     def facts(self, slot: int, concept: str) -> tuple[str, ...]:
         return (f"{self.slots[slot]}({concept})",)
 
-    def features(
-        self, concepts: npt.NDArray[np.int16], metadata: Mapping[str, npt.NDArray[Any]]
-    ) -> npt.NDArray[np.float32]:
+    def features(self, concepts: Ints16, metadata: Mapping[str, Array]) -> Floats32:
         """float32 [n, slots]: the digits."""
         digits = np.array([int(digit) for digit in self.concept_space.concepts], np.float32)
-        values: npt.NDArray[np.float32] = digits[concepts]
+        values: Floats32 = digits[concepts]
         values[concepts == BLANK] = 0
         return values
 

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import UserError, did_you_mean, unknown
+from nsl_bench.core.types import Floats, UInts8
 from nsl_bench.logic.inference.query import problem
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Examples:
     """
 
     names: tuple[str, ...]
-    probabilities: npt.NDArray[np.float64]
+    probabilities: Floats
     facts: tuple[tuple[str, ...], ...]
     steps: tuple[int, ...] = ()
 
@@ -152,10 +152,7 @@ def _whole(stated: Iterable[Row], where: str) -> list[Row]:
 
 
 def _arranged(
-    benchmark: Benchmark,
-    order: Sequence[Row],
-    probabilities: npt.NDArray[np.float64],
-    facts: Sequence[tuple[str, ...]],
+    benchmark: Benchmark, order: Sequence[Row], probabilities: Floats, facts: Sequence[tuple[str, ...]]
 ) -> Examples:
     names, steps = tuple(name for name, _ in order), tuple(step for _, step in order)
     return Examples(names, probabilities, tuple(facts), steps if benchmark.sequential else ())
@@ -201,7 +198,7 @@ def _check_columns(
             raise UserError(f"{path} has the column '{name}' twice.")
 
 
-def _probabilities(path: Path, table: pd.DataFrame, concepts: Sequence[str]) -> npt.NDArray[np.float64]:
+def _probabilities(path: Path, table: pd.DataFrame, concepts: Sequence[str]) -> Floats:
     """float64 [rows, concepts]."""
     import pandas as pd
 
@@ -356,7 +353,7 @@ def _pictures(benchmark: Benchmark, folder: Path) -> dict[str, Path]:
     return result
 
 
-def _image(path: Path, shape: tuple[int, int, int]) -> npt.NDArray[np.uint8]:
+def _image(path: Path, shape: tuple[int, int, int]) -> UInts8:
     """uint8 [height, width, channels] from a file."""
     from nsl_bench.core.pictures import in_bytes, opaque, opened, upright
 

@@ -20,7 +20,18 @@ import numpy.typing as npt
 from nsl_bench.core import registry
 from nsl_bench.core.errors import NotApplicable, UserError, unknown
 from nsl_bench.core.options import HasOptions
-from nsl_bench.core.types import BLANK, ConceptSpace, FewLabels, LabelSpace, Part, Split
+from nsl_bench.core.types import (
+    BLANK,
+    Array,
+    Bools,
+    ConceptSpace,
+    FewLabels,
+    Floats32,
+    Ints16,
+    LabelSpace,
+    Part,
+    Split,
+)
 
 _FEW_EACH = 10
 """Labelled images of each concept that learners of the track ``few_labels`` start from."""
@@ -203,9 +214,7 @@ class Benchmark(HasOptions, ABC):
         """
         raise UserError(f"{self.name} does not support splits from a folder; got {folder}.")
 
-    def features(
-        self, concepts: npt.NDArray[np.int16], metadata: Mapping[str, npt.NDArray[Any]]
-    ) -> npt.NDArray[np.float32]:
+    def features(self, concepts: Ints16, metadata: Mapping[str, Array]) -> Floats32:
         """float32 [n, features]: input features of a tabular learner for concepts [n, slots].
 
         By default the one-hot code of each slot, then each numeric metadata field.
@@ -227,9 +236,7 @@ class Benchmark(HasOptions, ABC):
         codes = (f"{slot}={concept}" for slot in self.slots for concept in self.concept_space.concepts)
         return (*codes, *self.metadata)
 
-    def knowledge_features(
-        self, concepts: npt.NDArray[np.int16], metadata: Mapping[str, npt.NDArray[Any]]
-    ) -> npt.NDArray[np.float32]:
+    def knowledge_features(self, concepts: Ints16, metadata: Mapping[str, Array]) -> Floats32:
         """float32 [n, features]: input features that contain part of the solution.
 
         Raises:
@@ -280,13 +287,11 @@ class Benchmark(HasOptions, ABC):
         """Arrangement of an example's images on a picture; by default side by side."""
         return Layout(1, len(self.slots))
 
-    def marked(self, concepts: npt.NDArray[np.int16], label: int) -> tuple[int, ...]:
+    def marked(self, concepts: Ints16, label: int) -> tuple[int, ...]:
         """Slots that decide the label and are marked on pictures, such as a trick's winner."""
         return ()
 
-    def recognised(
-        self, concepts: npt.NDArray[np.int16], predicted: npt.NDArray[np.int16], labels: npt.NDArray[np.int16]
-    ) -> Mapping[str, npt.NDArray[np.bool_]]:
+    def recognised(self, concepts: Ints16, predicted: Ints16, labels: Ints16) -> Mapping[str, Bools]:
         """What predictions tell besides whole concepts, such as a card's suit: whether it is right.
 
         Args:
@@ -311,7 +316,7 @@ class Benchmark(HasOptions, ABC):
             raise unknown(f"size of {self.name}", name, self.sizes)
         return self.sizes[name]
 
-    def context(self, concepts: npt.NDArray[np.int16], metadata: Mapping[str, Any]) -> tuple[str, ...]:
+    def context(self, concepts: Ints16, metadata: Mapping[str, Any]) -> tuple[str, ...]:
         """All facts of one example with concepts [slots]."""
         names = self.concept_space.concepts
         facts = [
@@ -336,8 +341,8 @@ class Benchmark(HasOptions, ABC):
 
     def contexts(
         self,
-        concepts: npt.NDArray[np.int16],
-        metadata: Mapping[str, npt.NDArray[Any]],
+        concepts: Ints16,
+        metadata: Mapping[str, Array],
         steps: npt.NDArray[np.integer[Any]] | None = None,
     ) -> list[Facts]:
         """All facts of each row with concepts [n, slots]; equal rows share one object.
@@ -360,10 +365,7 @@ class Benchmark(HasOptions, ABC):
         return result
 
     def sequence_contexts(
-        self,
-        concepts: npt.NDArray[np.int16],
-        metadata: Mapping[str, npt.NDArray[Any]],
-        steps: npt.NDArray[np.integer[Any]],
+        self, concepts: Ints16, metadata: Mapping[str, Array], steps: npt.NDArray[np.integer[Any]]
     ) -> list[Facts]:
         """The facts of all steps of each sequence, for rule learners that see a sequence as one example."""
         result: list[Facts] = []
@@ -376,8 +378,8 @@ class Benchmark(HasOptions, ABC):
 
     def _facts_of_rows(
         self,
-        concepts: npt.NDArray[np.int16],
-        metadata: Mapping[str, npt.NDArray[Any]],
+        concepts: Ints16,
+        metadata: Mapping[str, Array],
         steps: npt.NDArray[np.integer[Any]] | None = None,
     ) -> list[Facts]:
         """`context` of each row, with `step_atom` applied where steps are given; equal rows share one."""

@@ -12,15 +12,12 @@ from collections.abc import Mapping
 from functools import partial
 from typing import ClassVar
 
-import numpy as np
-import numpy.typing as npt
-
 from nsl_bench.core import registry
 from nsl_bench.core.benchmark import Benchmark, not_here
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.options import HasOptions
 from nsl_bench.core.source import ImageSource
-from nsl_bench.core.types import PoolPart
+from nsl_bench.core.types import Ints, PoolPart, UInts8
 
 STANDARD = "standard"
 """The name of "no shift"."""
@@ -50,9 +47,7 @@ class Shift(HasOptions, ABC):
             self.spec = f"{getattr(self, 'name', '')}:{','.join(values)}"
 
     @abstractmethod
-    def render(
-        self, source: ImageSource, part: PoolPart, indices: npt.NDArray[np.int64]
-    ) -> npt.NDArray[np.uint8]:
+    def render(self, source: ImageSource, part: PoolPart, indices: Ints) -> UInts8:
         """uint8 [m, height, width, channels]: shifted versions of these images of the pool."""
 
     def check(self, source: ImageSource) -> None:
@@ -63,12 +58,10 @@ class PixelShift(Shift):
     """A shift that operates on pixels, seeded by image."""
 
     @abstractmethod
-    def apply(self, images: npt.NDArray[np.uint8], indices: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+    def apply(self, images: UInts8, indices: Ints) -> UInts8:
         """Change unshifted images, uint8 [m, height, width, channels]; `indices` seed the randomness."""
 
-    def render(
-        self, source: ImageSource, part: PoolPart, indices: npt.NDArray[np.int64]
-    ) -> npt.NDArray[np.uint8]:
+    def render(self, source: ImageSource, part: PoolPart, indices: Ints) -> UInts8:
         return self.apply(source.render(part, indices, source.variants[0]), indices)
 
 
@@ -98,9 +91,7 @@ class Sequence(Shift):
         for shift in (self.first, *self.rest):
             shift.check(source)
 
-    def render(
-        self, source: ImageSource, part: PoolPart, indices: npt.NDArray[np.int64]
-    ) -> npt.NDArray[np.uint8]:
+    def render(self, source: ImageSource, part: PoolPart, indices: Ints) -> UInts8:
         images = self.first.render(source, part, indices)
         before = [_name(self.first)]
         for shift in self.rest:

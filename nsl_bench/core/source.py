@@ -12,12 +12,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from nsl_bench.core.errors import UserError, unknown
 from nsl_bench.core.options import HasOptions
-from nsl_bench.core.types import ConceptSpace, PoolPart
+from nsl_bench.core.types import ConceptSpace, Ints, Ints16, PoolPart, UInts8
 
 ALL: Any = None
 """The default of an option `concept_space`: all concepts of which a source has images."""
@@ -54,13 +51,11 @@ class ImageSource(HasOptions, ABC):
     segments: tuple[str, ...] = ()
 
     @abstractmethod
-    def labels(self, part: PoolPart) -> npt.NDArray[np.int16]:
+    def labels(self, part: PoolPart) -> Ints16:
         """int16 [n]: concept of each image of a pool part."""
 
     @abstractmethod
-    def render(
-        self, part: PoolPart, indices: npt.NDArray[np.int64], variant: str = "standard"
-    ) -> npt.NDArray[np.uint8]:
+    def render(self, part: PoolPart, indices: Ints, variant: str = "standard") -> UInts8:
         """uint8 [m, height, width, channels]: images of the pool.
 
         Args:
@@ -91,7 +86,7 @@ class ImageSource(HasOptions, ABC):
         """Share of images without colours, in 0..1; estimated on a sample if images must be read."""
         return 1.0 if self.shape[2] == 1 else 0.0
 
-    def segmentation(self, part: PoolPart, indices: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+    def segmentation(self, part: PoolPart, indices: Ints) -> UInts8:
         """uint8 [m, height, width]: class of each pixel of these unshifted images, indices into `segments`.
 
         Height and width are those of `shape`. Only networks that learn to segment ask for maps, and only for

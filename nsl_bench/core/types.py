@@ -17,6 +17,18 @@ import numpy.typing as npt
 from nsl_bench.core import sequences as whole
 from nsl_bench.core.declared import Written
 
+Floats = npt.NDArray[np.float64]
+Floats32 = npt.NDArray[np.float32]
+Ints = npt.NDArray[np.int64]
+Ints32 = npt.NDArray[np.int32]
+Ints16 = npt.NDArray[np.int16]
+Ints8 = npt.NDArray[np.int8]
+UInts8 = npt.NDArray[np.uint8]
+UInts64 = npt.NDArray[np.uint64]
+Bools = npt.NDArray[np.bool_]
+Array = npt.NDArray[Any]
+"""Arrays, by the type of their elements; shapes stand in docstrings."""
+
 Part = Literal["train", "validation", "test"]
 """Which examples: a learner's train set, the validation set beside it, or the test set."""
 
@@ -44,7 +56,7 @@ AMBIGUOUS = -2
 """Prediction of a hypothesis that derives several labels."""
 
 
-def one_hot(labels: npt.NDArray[np.integer], n_labels: int) -> npt.NDArray[np.float64]:
+def one_hot(labels: npt.NDArray[np.integer], n_labels: int) -> Floats:
     """float64 [n, n_labels]: 1 for the label of each row; zeros where the label is below 0 (no label)."""
     result = np.zeros((len(labels), n_labels))
     rows = np.flatnonzero(labels >= 0)
@@ -174,14 +186,14 @@ class Split:
 
     part: Part
     concept_space: ConceptSpace
-    concepts: npt.NDArray[np.int16]
-    labels: npt.NDArray[np.int16]
-    metadata: Mapping[str, npt.NDArray[Any]] = field(default_factory=dict)
-    images: npt.NDArray[np.int32] = field(default_factory=lambda: np.empty((0, 0), np.int32))
-    ranks: npt.NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    concepts: Ints16
+    labels: Ints16
+    metadata: Mapping[str, Array] = field(default_factory=dict)
+    images: Ints32 = field(default_factory=lambda: np.empty((0, 0), np.int32))
+    ranks: Ints32 = field(default_factory=lambda: np.empty(0, np.int32))
     n_shifted: int = 0
-    sequences: npt.NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
-    steps: npt.NDArray[np.int32] = field(default_factory=lambda: np.empty(0, np.int32))
+    sequences: Ints32 = field(default_factory=lambda: np.empty(0, np.int32))
+    steps: Ints32 = field(default_factory=lambda: np.empty(0, np.int32))
     shows: PoolPart | None = None
 
     def __post_init__(self) -> None:
@@ -204,7 +216,7 @@ class Split:
         return len(self.labels)
 
     @cached_property
-    def first_rows(self) -> npt.NDArray[np.int64]:
+    def first_rows(self) -> Ints:
         """int64 [sequences]: the row at which each sequence begins."""
         return whole.first_rows(self.steps)
 
@@ -224,7 +236,7 @@ class Split:
         return self.shows or ("b" if self.part == "test" else "a")
 
     @property
-    def shifted(self) -> npt.NDArray[np.bool_]:
+    def shifted(self) -> Bools:
         """bool [n]: which examples are shifted."""
         return self.ranks < self.n_shifted
 
@@ -306,24 +318,24 @@ class Predictions:
         blank: bool [n, slots].
     """
 
-    probabilities: npt.NDArray[np.float32]
-    blank: npt.NDArray[np.bool_]
+    probabilities: Floats32
+    blank: Bools
 
     @cached_property
-    def concepts(self) -> npt.NDArray[np.int16]:
+    def concepts(self) -> Ints16:
         """int16 [n, slots]: the arg max, `BLANK` for a blank slot."""
-        best: npt.NDArray[np.int16] = self.probabilities.argmax(axis=2).astype(np.int16)
+        best: Ints16 = self.probabilities.argmax(axis=2).astype(np.int16)
         best[self.blank] = BLANK
         return best
 
     @cached_property
-    def confidence(self) -> npt.NDArray[np.float32]:
+    def confidence(self) -> Floats32:
         """float32 [n, slots]: the probability of the arg max; 1 for a blank slot."""
-        top: npt.NDArray[np.float32] = self.probabilities.max(axis=2)
+        top: Floats32 = self.probabilities.max(axis=2)
         return np.where(self.blank, np.float32(1), top)
 
     @classmethod
-    def certain(cls, concepts: npt.NDArray[np.int16], n_concepts: int) -> Predictions:
+    def certain(cls, concepts: Ints16, n_concepts: int) -> Predictions:
         """Predictions of a network that is always right, for the symbolic track."""
         blank = concepts == BLANK
         onehot = np.eye(n_concepts, dtype=np.float32)[np.where(blank, 0, concepts)]
@@ -384,7 +396,7 @@ class FewLabels:
         images: int32 [m, places], indices into the network's part of the pool; empty until they are chosen.
     """
 
-    concepts: npt.NDArray[np.int16]
-    targets: npt.NDArray[np.int64]
+    concepts: Ints16
+    targets: Ints
     values: tuple[int, ...]
-    images: npt.NDArray[np.int32] = field(default_factory=lambda: np.empty((0, 0), np.int32))
+    images: Ints32 = field(default_factory=lambda: np.empty((0, 0), np.int32))

@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core import cache
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.shift import STANDARD, Shift
 from nsl_bench.core.source import ImageSource
-from nsl_bench.core.types import BLANK, PoolPart, Split
+from nsl_bench.core.types import BLANK, Bools, Ints, PoolPart, Split, UInts8
 from nsl_bench.core.workers import spread
 from nsl_bench.data.arrow import COLUMNS, About, kept, said_steps, save, schema, streamed
 from nsl_bench.data.content import DIGEST_BYTES, blank, chunks, content_hash, encode, render
@@ -66,7 +65,7 @@ class Generated:
         """Rows of each sequence; 1 where rows are no steps."""
         return int(self.examples.steps.max(initial=1))
 
-    def about(self, digests: npt.NDArray[np.uint8] | None = None) -> About:
+    def about(self, digests: UInts8 | None = None) -> About:
         """What the data set is, with its content hash if the images' digests are known."""
         task, source = self.task, self.source
         return About(
@@ -162,7 +161,7 @@ class _Encoded:
         self.blank = blank(source.shape)
         self.png: dict[tuple[bool, int], bytes] = {}
         by_image: dict[tuple[bool, int], bytes] = {}
-        asked: npt.NDArray[np.bool_] = np.zeros(len(examples), np.bool_)
+        asked: Bools = np.zeros(len(examples), np.bool_)
         asked[rows.start : rows.stop] = True
         visible = (examples.images != BLANK) & asked[:, None]
         for shifted in (False, True):
@@ -184,7 +183,7 @@ class _Encoded:
 
 
 _Shared = tuple[ImageSource, PoolPart]
-_Chunk = tuple[Shift | None, npt.NDArray[np.int64]]
+_Chunk = tuple[Shift | None, Ints]
 
 
 def _encode(shared: _Shared, chunk: _Chunk) -> list[tuple[bytes, bytes]]:

@@ -14,10 +14,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core.errors import UserError
-from nsl_bench.core.types import BLANK, Split
+from nsl_bench.core.types import BLANK, Array, Ints, Ints16, Split
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,7 +30,7 @@ SEQUENCE_COLUMNS = ("sequence", "step")
 """Columns of data sets whose rows are steps of sequences; they stand where meta-data do."""
 
 
-def known_columns(split: Split) -> Mapping[str, npt.NDArray[Any]]:
+def known_columns(split: Split) -> Mapping[str, Array]:
     """Meta-data by name, [n] each; of sequences also `SEQUENCE_COLUMNS`."""
     if not split.is_sequential:
         return split.metadata
@@ -99,7 +98,7 @@ def example_references(config: str | None) -> list[str]:
     return ["standard_images"] if config is None else ["standard_images", "shifted_images"]
 
 
-def metadata_types(metadata: Mapping[str, npt.NDArray[Any]]) -> dict[str, str]:
+def metadata_types(metadata: Mapping[str, Array]) -> dict[str, str]:
     """What `datasets` calls the type of each column."""
     return {
         name: "string" if column.dtype.kind == "U" else str(column.dtype) for name, column in metadata.items()
@@ -113,8 +112,8 @@ def image_ids(pool_split: str, indices: Iterable[int]) -> list[str]:
 
 def images_table(
     pool_split: str,
-    indices: npt.NDArray[np.int64],
-    concepts: npt.NDArray[np.int16],
+    indices: Ints,
+    concepts: Ints16,
     files: Sequence[bytes],
     digests: Sequence[bytes],
     schema: pa.Schema,
@@ -138,7 +137,7 @@ def examples_table(
     rows: range,
     schema: pa.Schema,
     references: Mapping[str, str],
-    images: tuple[npt.NDArray[np.int64], pa.Array] | None = None,
+    images: tuple[Ints, pa.Array] | None = None,
 ) -> pa.Table:
     """Some rows of a split.
 
@@ -175,7 +174,7 @@ def examples_table(
     return pa.Table.from_arrays([columns[name] for name in schema.names], schema=schema)
 
 
-def _taken(values: pa.Array, place: npt.NDArray[np.int64]) -> pa.ListArray:
+def _taken(values: pa.Array, place: Ints) -> pa.ListArray:
     """A list a row: the values at these places [m, slots]."""
     import pyarrow as pa
 

@@ -7,13 +7,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.shift import STANDARD, Shift, short_name
 from nsl_bench.core.source import ImageSource
-from nsl_bench.core.types import BLANK, Split
+from nsl_bench.core.types import BLANK, Split, UInts8
 from nsl_bench.data.content import render
 
 if TYPE_CHECKING:
@@ -68,11 +67,9 @@ def sheet(
     return page
 
 
-def _pictures(
-    source: ImageSource, shift: Shift | None, examples: Split
-) -> list[dict[int, npt.NDArray[np.uint8]]]:
+def _pictures(source: ImageSource, shift: Shift | None, examples: Split) -> list[dict[int, UInts8]]:
     """The image of each slot of each example that is not blank."""
-    result: list[dict[int, npt.NDArray[np.uint8]]] = [{} for _ in range(len(examples))]
+    result: list[dict[int, UInts8]] = [{} for _ in range(len(examples))]
     for shifted in (False, True):
         places = np.argwhere((examples.images != BLANK) & (examples.shifted == shifted)[:, None])
         if len(places):
@@ -83,9 +80,7 @@ def _pictures(
     return result
 
 
-def _body(
-    task: Benchmark, examples: Split, i: int, pictures: Mapping[int, npt.NDArray[np.uint8]]
-) -> Image.Image:
+def _body(task: Benchmark, examples: Split, i: int, pictures: Mapping[int, UInts8]) -> Image.Image:
     """The images of an example."""
     example = examples[i]
     marked = set(task.marked(examples.concepts[i], example.label))
@@ -117,10 +112,7 @@ def _panel(body: Image.Image, label: str, state: str, size: tuple[int, int]) -> 
 
 
 def _row(
-    task: Benchmark,
-    concepts: tuple[str | None, ...],
-    pictures: Mapping[int, npt.NDArray[np.uint8]],
-    marked: set[int],
+    task: Benchmark, concepts: tuple[str | None, ...], pictures: Mapping[int, UInts8], marked: set[int]
 ) -> Image.Image:
     """Images side by side, each with its concept below; a marked one has a frame."""
     from PIL import Image, ImageDraw
@@ -151,10 +143,7 @@ def _row(
 
 
 def _grid(
-    task: Benchmark,
-    concepts: tuple[str | None, ...],
-    pictures: Mapping[int, npt.NDArray[np.uint8]],
-    marked: set[int],
+    task: Benchmark, concepts: tuple[str | None, ...], pictures: Mapping[int, UInts8], marked: set[int]
 ) -> Image.Image:
     """Images in the cells of a grid, each with its concept in the corner; marked cells have a frame."""
     from PIL import Image, ImageDraw
@@ -193,7 +182,7 @@ def _lines(draw: ImageDraw.ImageDraw, rows: int, columns: int, block: tuple[int,
                 draw.line((x, _GAP, x, bottom), _INK if thick else _LINE, 3 if thick else 1)
 
 
-def _scaled(picture: npt.NDArray[np.uint8], height: int) -> Image.Image:
+def _scaled(picture: UInts8, height: int) -> Image.Image:
     """An image, uint8 [h, w, channels], at this height."""
     from PIL import Image
 

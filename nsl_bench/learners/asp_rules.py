@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.core.errors import UserError
-from nsl_bench.core.types import LabelSpace
+from nsl_bench.core.types import Bools, Floats, Ints, LabelSpace
 
 Conjunction = Mapping[int, bool]
 """Columns of a view's literals, each with the value that it must have; empty: always true."""
@@ -82,7 +82,7 @@ def _apart(body: Sequence[str], number: int) -> list[str]:
     return [_TOKEN.sub(lambda t: t[0] if t[0][0] == '"' else f"{t[0]}{named}", atom) for atom in body]
 
 
-def matches(conjunction: Conjunction, literals: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
+def matches(conjunction: Conjunction, literals: Bools) -> Bools:
     """bool [n]: where a conjunction holds, for literals [n, columns]."""
     result = np.ones(len(literals), np.bool_)
     for column, holds in conjunction.items():
@@ -90,9 +90,7 @@ def matches(conjunction: Conjunction, literals: npt.NDArray[np.bool_]) -> npt.ND
     return result
 
 
-def deciding(
-    rules: Sequence[tuple[Conjunction, int]], literals: npt.NDArray[np.bool_]
-) -> npt.NDArray[np.int64]:
+def deciding(rules: Sequence[tuple[Conjunction, int]], literals: Bools) -> Ints:
     """int [n]: the number of the first rule that holds for each row of literals; their count if none does."""
     result = np.full(len(literals), len(rules), np.int64)
     for k in reversed(range(len(rules))):
@@ -141,7 +139,7 @@ def decision_list(
 
 def tree_leaves(
     left: Sequence[int], right: Sequence[int], columns: Sequence[int], values: npt.ArrayLike
-) -> list[tuple[dict[int, bool], npt.NDArray[np.float64]]]:
+) -> list[tuple[dict[int, bool], Floats]]:
     """The branches of a binary tree over literals: what each requires, and the leaf's value.
 
     Args:
@@ -150,7 +148,7 @@ def tree_leaves(
         values: [nodes, ...], what each node would answer.
     """
     array = np.asarray(values, np.float64)
-    result: list[tuple[dict[int, bool], npt.NDArray[np.float64]]] = []
+    result: list[tuple[dict[int, bool], Floats]] = []
     open_: list[tuple[int, dict[int, bool]]] = [(0, {})]
     while open_:
         node, path = open_.pop()
@@ -164,9 +162,7 @@ def tree_leaves(
 
 
 def sum_of_trees(
-    trees: Sequence[Sequence[tuple[Conjunction, npt.NDArray[np.float64]]]],
-    decide: Callable[[npt.NDArray[np.float64]], int],
-    most: int = 2000,
+    trees: Sequence[Sequence[tuple[Conjunction, Floats]]], decide: Callable[[Floats], int], most: int = 2000
 ) -> list[tuple[dict[int, bool], int]] | None:
     """The decision list of a sum of trees: one rule for each combination of leaves that can occur.
 
@@ -178,7 +174,7 @@ def sum_of_trees(
     Returns:
         Conjunctions with labels, of which exactly one holds; None if there are more than `most`.
     """
-    result: list[tuple[dict[int, bool], npt.NDArray[np.float64]]] = [({}, np.zeros(1))]
+    result: list[tuple[dict[int, bool], Floats]] = [({}, np.zeros(1))]
     for leaves in trees:
         result = [
             ({**path, **more}, total + value)
@@ -191,7 +187,7 @@ def sum_of_trees(
     return [(path, int(decide(total))) for path, total in result]
 
 
-def binarised(weights: npt.ArrayLike, scale: int = 1000) -> npt.NDArray[np.int64]:
+def binarised(weights: npt.ArrayLike, scale: int = 1000) -> Ints:
     """Whole numbers in proportion to weights, small enough for clingo's sums.
 
     An adapter that answers with these whole numbers answers exactly as the rules of `additive`.
@@ -202,7 +198,7 @@ def binarised(weights: npt.ArrayLike, scale: int = 1000) -> npt.NDArray[np.int64
     return np.rint(given * factor).astype(np.int64)
 
 
-def _whole(given: npt.ArrayLike) -> npt.NDArray[np.int64]:
+def _whole(given: npt.ArrayLike) -> Ints:
     """Weights or constants of `additive`, refused where clingo's sums of them would not be exact."""
     numbers = np.asarray(given)
     if not np.array_equal(numbers, np.rint(numbers)):
@@ -218,10 +214,7 @@ def _whole(given: npt.ArrayLike) -> npt.NDArray[np.int64]:
 
 
 def additive(
-    weights: npt.NDArray[np.int64],
-    constants: npt.NDArray[np.int64],
-    bodies: Sequence[Sequence[str]],
-    labels: LabelSpace,
+    weights: Ints, constants: Ints, bodies: Sequence[Sequence[str]], labels: LabelSpace
 ) -> list[str]:
     """ASP for the label with the greatest score; of equal scores the first label's wins.
 

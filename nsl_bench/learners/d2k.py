@@ -9,10 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core.sequences import first_rows, with_earlier
-from nsl_bench.core.types import WeightedExample
+from nsl_bench.core.types import Floats, Ints, WeightedExample
 from nsl_bench.learners.view import View
 
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ ExamplesOf = Literal["sequences", "steps"]
 """Where rows are steps: an example for each whole sequence, or one for each step with all earlier ones."""
 
 
-def confidence(each: npt.NDArray[np.float64], t_norm: TNorm = "goedel") -> npt.NDArray[np.float64]:
+def confidence(each: Floats, t_norm: TNorm = "goedel") -> Floats:
     """float64 [n]: how far all predictions of an example are to be trusted, from each one's [n, images]."""
     if t_norm == "product":
         combined = each.prod(axis=1)
@@ -41,7 +40,7 @@ def confidence(each: npt.NDArray[np.float64], t_norm: TNorm = "goedel") -> npt.N
     return np.asarray(combined, np.float64)
 
 
-def penalties(view: View, t_norm: TNorm = "goedel") -> npt.NDArray[np.int64]:
+def penalties(view: View, t_norm: TNorm = "goedel") -> Ints:
     """int64 [n]: ``floor(100 W) + 1`` with W the confidence of a row's images, and of its earlier steps'.
 
     It is 0 where one of them was predicted as background.
@@ -93,7 +92,7 @@ def weighted_examples(
     ]
 
 
-def _of_sequences(view: View, weights: npt.NDArray[np.int64]) -> list[WeightedExample]:
+def _of_sequences(view: View, weights: Ints) -> list[WeightedExample]:
     """One example for each sequence, with weights [sequences]; those of weight 0 make none."""
     space, labels, steps = view.label_space, view.labels.tolist(), view.steps.tolist()
     starts = [*first_rows(view.steps).tolist(), len(view)]

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import UserError
-from nsl_bench.core.types import BLANK
+from nsl_bench.core.types import BLANK, Array, Floats32, Ints
 from nsl_bench.learners.asp_rules import FeatureTest
 
 _TRIED = 200
@@ -45,7 +44,7 @@ class FeatureTests:
         metadata: metadata of a split, whose values are those that tests know.
     """
 
-    def __init__(self, benchmark: Benchmark, metadata: Mapping[str, npt.NDArray[Any]]) -> None:
+    def __init__(self, benchmark: Benchmark, metadata: Mapping[str, Array]) -> None:
         if benchmark.sequential:
             raise UserError(f"{benchmark.name} has sequences, whose features cannot be written as ASP.")
         self._benchmark = benchmark
@@ -114,7 +113,7 @@ class FeatureTests:
         same = set.intersection(*map(set, facts)) if len(facts) > 1 else set()
         return tuple(tuple(fact for fact in facts_of_value if fact not in same) for facts_of_value in facts)
 
-    def _tried(self) -> tuple[list[npt.NDArray[np.int64]], npt.NDArray[np.float32]]:
+    def _tried(self) -> tuple[list[Ints], Floats32]:
         """For each source the number of its value in random rows, and the rows' features."""
         rng = np.random.default_rng(0)
         n = len(self._benchmark.concept_space)
@@ -128,8 +127,8 @@ class FeatureTests:
     def _column(
         column: int,
         sources: Sequence[tuple[tuple[Body, ...], Any]],
-        numbers: Sequence[npt.NDArray[np.int64]],
-        features: npt.NDArray[np.float32],
+        numbers: Sequence[Ints],
+        features: Floats32,
     ) -> _Column | None:
         """The column, if it depends on one source at most."""
         varying = [k for k, (_, values) in enumerate(sources) if np.ptp(values[:, column]) > 0]

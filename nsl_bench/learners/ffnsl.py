@@ -9,13 +9,12 @@ import time
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core import registry
 from nsl_bench.core.errors import NotApplicable, UserError
 from nsl_bench.core.options import HasOptions, option
 from nsl_bench.core.tracks import Track
-from nsl_bench.core.types import Hypothesis, LabelSpace, WeightedExample, one_hot
+from nsl_bench.core.types import Floats, Hypothesis, Ints16, LabelSpace, WeightedExample, one_hot
 from nsl_bench.learners.d2k import ExamplesOf, Penalty, TNorm, learning_task
 from nsl_bench.learners.view import View
 from nsl_bench.logic.guarded.child import Ended
@@ -78,7 +77,7 @@ class FFNSL(HasOptions):
     )
 
     def __post_init__(self) -> None:
-        self._answered: tuple[View, npt.NDArray[np.int16]] | None = None
+        self._answered: tuple[View, Ints16] | None = None
         self._calibration: Any = None
         self._usual, self._more = 0, tuple[str, ...]()
 
@@ -125,7 +124,7 @@ class FFNSL(HasOptions):
             self._calibration = LogisticRegression(max_iter=1000).fit(logs, validation.labels)
         return self
 
-    def predict(self, test: View) -> npt.NDArray[np.int16]:
+    def predict(self, test: View) -> Ints16:
         """int16 [n]: the label that the rules derive, `UNDECIDED` or `AMBIGUOUS`."""
         if self._answered is None or self._answered[0] is not test:
             labels = crisp_labels(self._hypothesis, test.background, test.contexts, test.label_space)
@@ -140,7 +139,7 @@ class FFNSL(HasOptions):
     def _hypothesis(self) -> tuple[str, ...]:
         return (*self.solution_.hypothesis, *(self._more if self.answers == "default" else ()))
 
-    def _inferred(self, view: View) -> npt.NDArray[np.float64]:
+    def _inferred(self, view: View) -> Floats:
         """float64 [n, n_labels]: label probabilities by inference; of rules that allow none, the labels'."""
         try:
             return view.label_probabilities(self._hypothesis)
@@ -148,7 +147,7 @@ class FFNSL(HasOptions):
             given = crisp_labels(self._hypothesis, view.background, view.contexts, view.label_space)
             return one_hot(given, view.n_labels)
 
-    def predict_proba(self, test: View) -> npt.NDArray[np.float64]:
+    def predict_proba(self, test: View) -> Floats:
         """float64 [n, n_labels]: 1 for the derived label; zeros unless exactly one label is derived.
 
         Recalibrated, and with the most probable label, they are those of inference.

@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import NotApplicable
 from nsl_bench.core.seeding import generator, stable_hash
 from nsl_bench.core.shift import Shift
 from nsl_bench.core.source import ImageSource
-from nsl_bench.core.types import BLANK, FewLabels, Split
+from nsl_bench.core.types import BLANK, FewLabels, Ints, Split, UInts8
 from nsl_bench.data.splits import assign_images
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 SIDE = 28
 """Width and height of the images that networks without slots of their own look at, in pixels."""
 
-Slots = list[npt.NDArray[np.uint8] | None]
+Slots = list[UInts8 | None]
 """The images of one example, one a slot: uint8 [height, width, channels], None for a blank slot."""
 
 
@@ -55,7 +54,7 @@ class Images(Sequence[Slots]):
     def __iter__(self) -> Iterator[Slots]:
         return (self[i] for i in range(len(self)))
 
-    def _render(self, indices: npt.NDArray[np.int64], *, shifted: bool) -> npt.NDArray[np.uint8]:
+    def _render(self, indices: Ints, *, shifted: bool) -> UInts8:
         """uint8 [m, height, width, channels]: images of the split's part of the pool."""
         if shifted and self._shift is not None:
             return self._shift.render(self._source, self._split.pool, indices)
@@ -72,8 +71,8 @@ class LabelledImages:
         values: number of values of each symbol.
     """
 
-    images: npt.NDArray[np.uint8]
-    targets: npt.NDArray[np.int64]
+    images: UInts8
+    targets: Ints
     values: tuple[int, ...]
 
 
@@ -85,15 +84,13 @@ def few_labels_of(split: Split, benchmark: Benchmark, source: ImageSource) -> Fe
     return replace(few, images=assign_images(empty, source.labels("network"), rng).images)
 
 
-def different_images(
-    rows: Sequence[Slots], slots: int
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint8]]:
+def different_images(rows: Sequence[Slots], slots: int) -> tuple[Ints, UInts8]:
     """Which image each slot shows, int64 [n, slots], -1 for a blank; the images, uint8 [m, channels, 28, 28].
 
     Equal images are one, because sources are small and examples many.
     """
     number_of: dict[bytes, int] = {}
-    different: list[npt.NDArray[np.uint8]] = []
+    different: list[UInts8] = []
     which = np.full((len(rows), slots), -1, np.int64)
     for row, example in enumerate(rows):
         for slot, image in enumerate(example):
@@ -110,7 +107,7 @@ def different_images(
     return which, np.ascontiguousarray(np.moveaxis(stacked, 3, 1))
 
 
-def _sized(image: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+def _sized(image: UInts8) -> UInts8:
     """uint8 [SIDE, SIDE, channels]."""
     if image.shape[:2] == (SIDE, SIDE):
         return image

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.processes.messages import restored
-from nsl_bench.core.types import BLANK
+from nsl_bench.core.types import BLANK, Array, Ints
 from nsl_bench.learners.queries import query_of
 
 MOST_ROWS = 50_000
@@ -65,7 +65,7 @@ class KnownRule:
         """The rule in ProbLog."""
         return _program(self._ask("problog"))
 
-    def labels(self, concepts: npt.ArrayLike, rows: npt.ArrayLike | None = None) -> npt.NDArray[np.int64]:
+    def labels(self, concepts: npt.ArrayLike, rows: npt.ArrayLike | None = None) -> Ints:
         """The labels of any concepts; the harness computes them, a few thousand rows a second.
 
         Args:
@@ -96,7 +96,7 @@ def _program(sent: Any) -> Program:
 
 def rule_as(
     form: str,
-    examples: tuple[Benchmark, Mapping[str, npt.NDArray[Any]], npt.NDArray[np.integer[Any]]],
+    examples: tuple[Benchmark, Mapping[str, Array], npt.NDArray[np.integer[Any]]],
     concepts: Any = None,
     rows: Any = None,
 ) -> Any:
@@ -116,10 +116,7 @@ class _Rule:
     """The forms of a task's true rule."""
 
     def __init__(
-        self,
-        benchmark: Benchmark,
-        metadata: Mapping[str, npt.NDArray[Any]],
-        steps: npt.NDArray[np.integer[Any]],
+        self, benchmark: Benchmark, metadata: Mapping[str, Array], steps: npt.NDArray[np.integer[Any]]
     ) -> None:
         self._task, self._metadata, self._steps = benchmark, metadata, steps
 
@@ -141,7 +138,7 @@ class _Rule:
             result.program, result.choices, tuple(tuple(result.facts[f] for f in facts) for facts in own)
         )
 
-    def labels(self, concepts: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def labels(self, concepts: Ints, rows: Ints) -> Ints:
         if len(concepts) > MOST_ROWS:
             parts = self._whole_sequences(rows)
             answers = [self.labels(concepts[part], rows[part]) for part in parts]
@@ -158,7 +155,7 @@ class _Rule:
         label_of = dict(zip(distinct, answers, strict=True))
         return np.array([label_of[context] for context in contexts], np.int64)
 
-    def _whole_sequences(self, rows: npt.NDArray[np.int64]) -> list[slice]:
+    def _whole_sequences(self, rows: Ints) -> list[slice]:
         """Parts of the rows that cut no sequence."""
         inside = (rows >= 0) & (rows < len(self._steps))
         starts = np.flatnonzero(self._steps[np.where(inside, rows, 0)] == 1).tolist()
@@ -172,7 +169,7 @@ class _Rule:
             raise UserError(f"A sequence has more than {MOST_ROWS} steps.")
         return [slice(a, b) for a, b in itertools.pairwise(bounds)]
 
-    def _check(self, concepts: npt.NDArray[np.int64], rows: npt.NDArray[np.int64]) -> None:
+    def _check(self, concepts: Ints, rows: Ints) -> None:
         slots, k, n = len(self._task.slots), len(self._task.concept_space), len(self._steps)
         if concepts.shape[1] != slots:
             raise UserError(f"{self._task.name} has {slots} slots; got concepts for {concepts.shape[1]}.")

@@ -24,10 +24,9 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core.benchmark import Benchmark
-from nsl_bench.core.types import BLANK
+from nsl_bench.core.types import BLANK, Array, Bools, Ints16
 
 _MOST_OF_PREDICATE = 1000
 """Predicates with more ground atoms, such as ``neq`` on the cells of a 9x9 Sudoku, have no columns."""
@@ -48,7 +47,7 @@ class _Pair:
 
     slots: tuple[int, int]
     body: Body
-    table: npt.NDArray[np.bool_]
+    table: Bools
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,9 +66,7 @@ class Literals:
     _atoms: tuple[str, ...]
     _pairs: tuple[_Pair, ...]
 
-    def values(
-        self, concepts: npt.NDArray[np.int16], metadata: Mapping[str, npt.NDArray[Any]]
-    ) -> npt.NDArray[np.bool_]:
+    def values(self, concepts: Ints16, metadata: Mapping[str, Array]) -> Bools:
         """bool [n, literals] for concepts [n, slots]."""
         from nsl_bench.logic.inference.crisp import derived
 

@@ -11,9 +11,9 @@ from time import perf_counter  # as it is now: a learner here may replace it
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core.errors import NotApplicable
+from nsl_bench.core.types import Bools
 
 if TYPE_CHECKING:
     from nsl_bench.learners.view import View
@@ -28,7 +28,7 @@ _LEAST, _STEPS = 12, 32
 """The least side of a map that is made smaller once more; about how many steps are made along a side."""
 
 
-def pictures(view: View, size: Sequence[int] = ()) -> tuple[Any, npt.NDArray[np.bool_]]:
+def pictures(view: View, size: Sequence[int] = ()) -> tuple[Any, Bools]:
     """The images of a view, uint8 tensor [n, slots, channels, height, width], and which slots are blank.
 
     Args:

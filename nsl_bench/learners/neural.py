@@ -14,12 +14,11 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Self, get_args
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.options import HasOptions, option
 from nsl_bench.core.tracks import Track
-from nsl_bench.core.types import Hypothesis
+from nsl_bench.core.types import Floats, Hypothesis
 from nsl_bench.learners.networks import Passes
 from nsl_bench.learners.trees import surrogate
 from nsl_bench.learners.view import Inputs, View
@@ -142,11 +141,11 @@ class GradientLearner(HasOptions, ABC):
         self._net = net.eval()
         return self
 
-    def predict_proba(self, test: View) -> npt.NDArray[np.float64]:
+    def predict_proba(self, test: View) -> Floats:
         """float64 [n, n_labels]: softmax of the network's outputs."""
         return self._probabilities(test, self._together)
 
-    def _probabilities(self, view: View, together: int) -> npt.NDArray[np.float64]:
+    def _probabilities(self, view: View, together: int) -> Floats:
         import torch
 
         result = np.zeros((len(view), view.n_labels))
@@ -271,7 +270,7 @@ class CNNLSTM(_OnSymbols):
         """Any number of slots, unless the published network's layers have the size of an example."""
         return self.published or ("labels",)
 
-    def predict_proba(self, test: View) -> npt.NDArray[np.float64]:
+    def predict_proba(self, test: View) -> Floats:
         """float64 [n, n_labels]: softmax of the outputs; the published network answers one by one."""
         return self._probabilities(test, 1 if self.published else self._together)
 

@@ -16,6 +16,7 @@ from nsl_bench.core import registry
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.sequences import with_earlier
+from nsl_bench.core.types import Array, Floats32
 from nsl_bench.logic.guarded.child import Allowance, Ended
 from nsl_bench.logic.guarded.rules import inferred
 from nsl_bench.logic.inference.query import Answer, Query
@@ -40,9 +41,9 @@ def engine_of(spec: str) -> Engine:
 def answer_of(
     benchmark: Benchmark,
     rules: tuple[str, ...],
-    metadata: Mapping[str, npt.NDArray[Any]],
+    metadata: Mapping[str, Array],
     steps: npt.NDArray[np.integer[Any]],
-    probabilities: npt.NDArray[np.float32],
+    probabilities: Floats32,
     engine: str = "auto",
     allowance: Allowance | None = None,
 ) -> Answer:
@@ -103,7 +104,7 @@ def query_of(benchmark: Benchmark, rules: Sequence[str], *, strict: bool = True,
     return Query(tuple(rules), benchmark.background, benchmark.labels, choices, strict)
 
 
-def seen_so_far(steps: npt.NDArray[np.integer[Any]], probabilities: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def seen_so_far(steps: npt.NDArray[np.integer[Any]], probabilities: Array) -> Array:
     """[n, longest * slots, concepts]: concept probabilities of a row and of the steps before it, else 0.
 
     Args:

@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core import cache, registry
 from nsl_bench.core.benchmark import Benchmark
@@ -14,7 +13,7 @@ from nsl_bench.core.errors import NotApplicable, UserError
 from nsl_bench.core.options import REQUIRED, HasOptions, option
 from nsl_bench.core.sequences import grid
 from nsl_bench.core.tracks import Track
-from nsl_bench.core.types import BLANK, one_hot
+from nsl_bench.core.types import BLANK, Floats, Ints, Ints16, one_hot
 from nsl_bench.learners.queries import query_of
 from nsl_bench.learners.view import View
 from nsl_bench.logic.asp.text import read_text
@@ -44,11 +43,11 @@ class Rules(HasOptions):
         self._rules = one_by_one(self._text, "the given rules")
         return self
 
-    def predict(self, test: View) -> npt.NDArray[np.int16]:
+    def predict(self, test: View) -> Ints16:
         """int16 [n]: the label that the rules derive, `UNDECIDED` or `AMBIGUOUS`."""
         return crisp(self._rules, test.background, test.contexts, test.label_space, what="the given rules")
 
-    def predict_proba(self, test: View) -> npt.NDArray[np.float64]:
+    def predict_proba(self, test: View) -> Floats:
         """float64 [n, n_labels]: 1 for the derived label; zeros unless exactly one label is derived."""
         return one_hot(self.predict(test), test.n_labels)
 
@@ -84,7 +83,7 @@ class TrueRule(HasOptions):
         self._rules = (_task(train).true_rule,)
         return self
 
-    def predict_proba(self, test: View) -> npt.NDArray[np.float64]:
+    def predict_proba(self, test: View) -> Floats:
         """float64 [n, n_labels]: label probabilities under the rule and the network's probabilities."""
         task = _task(test)
         result = np.zeros((len(test), test.n_labels))
@@ -132,7 +131,7 @@ def _facts_of_rows(task: Benchmark, view: View) -> list[tuple[str, ...]] | None:
     return task.contexts(np.full((len(view), len(task.slots)), BLANK, np.int16), view.metadata)
 
 
-def _facts_of_steps(task: Benchmark, view: View, rows: npt.NDArray[np.int64]) -> list[tuple[str, ...]] | None:
+def _facts_of_steps(task: Benchmark, view: View, rows: Ints) -> list[tuple[str, ...]] | None:
     """The facts of the metadata of the steps so far."""
     if not view.metadata:
         return None

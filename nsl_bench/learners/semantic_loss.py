@@ -11,11 +11,10 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core.options import HasOptions, option
 from nsl_bench.core.tracks import Track
-from nsl_bench.core.types import BLANK
+from nsl_bench.core.types import BLANK, Floats, Ints
 from nsl_bench.learners.networks import Passes, encoder, floats, pictures
 from nsl_bench.learners.neural import seeded
 from nsl_bench.learners.truth_tables import Tables, truth_tables
@@ -88,7 +87,7 @@ class SemanticLoss(HasOptions):
             loss = loss - (worlds * torch.as_tensor(agrees)).sum(dim=1).clamp_min(1e-12).log().sum()
         return loss
 
-    def predict_proba(self, test: View) -> npt.NDArray[np.float64]:
+    def predict_proba(self, test: View) -> Floats:
         """float64 [n, n_labels]: label probabilities under the rule, given that some label follows."""
         import torch
 
@@ -108,7 +107,7 @@ class SemanticLoss(HasOptions):
         total = result.sum(axis=1, keepdims=True)
         return result / np.where(total > 0, total, 1)
 
-    def predict_concepts(self, test: View) -> npt.NDArray[np.float64]:
+    def predict_concepts(self, test: View) -> Floats:
         """float64 [n, slots, concepts]: what the network sees in each image."""
         import torch
 
@@ -117,13 +116,13 @@ class SemanticLoss(HasOptions):
             parts = [self._net(floats(part.flatten(0, 1))).softmax(1) for part in images.split(_TOGETHER)]
         return np.asarray(torch.cat(parts), np.float64).reshape(len(test), len(test.slots), -1)
 
-    def _seen(self, images: Any, rows: npt.NDArray[np.int64]) -> Any:
+    def _seen(self, images: Any, rows: Ints) -> Any:
         """Tensor [examples, steps * slots, concepts]: probabilities of concepts."""
         pictures = images[rows.ravel()].flatten(0, 1)
         return self._net(floats(pictures)).softmax(dim=1).reshape(len(rows), -1, self._concepts)
 
 
-def _worlds(seen: Any, choices: Sequence[npt.NDArray[np.int64]]) -> Any:
+def _worlds(seen: Any, choices: Sequence[Ints]) -> Any:
     """Tensor [examples, worlds]: the probability of each combination of concepts."""
     import torch
 

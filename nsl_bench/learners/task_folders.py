@@ -43,10 +43,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench import __version__
-from nsl_bench.core.types import AMBIGUOUS, UNDECIDED
+from nsl_bench.core.types import AMBIGUOUS, UNDECIDED, Floats, Floats32, Ints, Ints16, UInts8
 from nsl_bench.learners.base import InvalidOutput
 from nsl_bench.learners.folder_formats import Format, read_table, write_table
 from nsl_bench.learners.images import LabelledImages
@@ -162,7 +161,7 @@ def _labelled(few: LabelledImages) -> dict[str, Any]:
     return columns | {"images": pa.array(pictures, pa.list_(pa.binary()))}
 
 
-def _nested(values: npt.NDArray[np.float32]) -> Any:
+def _nested(values: Floats32) -> Any:
     """An array [n, slots, concepts] as a column of lists of lists."""
     import pyarrow as pa
 
@@ -174,7 +173,7 @@ def _nested(values: npt.NDArray[np.float32]) -> Any:
     return pa.ListArray.from_arrays(pa.array(np.arange(0, n * slots + 1, slots, dtype=np.int32)), inner)
 
 
-def _png(image: npt.NDArray[np.uint8], png_of: dict[bytes, bytes]) -> bytes:
+def _png(image: UInts8, png_of: dict[bytes, bytes]) -> bytes:
     """A PNG file of an image of a source; those that were made before are known by their pixels."""
     from nsl_bench.data.content import png
 
@@ -193,16 +192,16 @@ class Answers:
         labels: int16 [n], or None where only probabilities are given.
     """
 
-    probabilities: npt.NDArray[np.float64] | None
-    labels: npt.NDArray[np.int16] | None
+    probabilities: Floats | None
+    labels: Ints16 | None
 
     @property
-    def predicted(self) -> npt.NDArray[np.int16]:
+    def predicted(self) -> Ints16:
         """int16 [n]: the labels, or the most probable ones; none where all probabilities are zero."""
         if self.labels is not None:
             return self.labels
         assert self.probabilities is not None
-        best: npt.NDArray[np.int16] = self.probabilities.argmax(axis=1).astype(np.int16)
+        best: Ints16 = self.probabilities.argmax(axis=1).astype(np.int16)
         best[self.probabilities.max(axis=1) <= 0] = UNDECIDED
         return best
 
@@ -275,7 +274,7 @@ def _check_columns(where: str, schema: Any, given: Sequence[str], scores: Sequen
                 raise InvalidOutput(f"The column '{name}' of {where} must have {word}; got the type {kind}.")
 
 
-def _order(where: str, ids: Sequence[Any], n: int) -> npt.NDArray[np.int64]:
+def _order(where: str, ids: Sequence[Any], n: int) -> Ints:
     """For each test example the row that answers it."""
     expected = [f"test-{i}" for i in range(n)]
     counts = Counter(ids)
@@ -293,7 +292,7 @@ def _order(where: str, ids: Sequence[Any], n: int) -> npt.NDArray[np.int64]:
     return np.array([row[name] for name in expected], np.int64)
 
 
-def _labels(where: str, labels_given: Sequence[Any], names: Sequence[str]) -> npt.NDArray[np.int16]:
+def _labels(where: str, labels_given: Sequence[Any], names: Sequence[str]) -> Ints16:
     number = {**_NO_LABEL, **{name: k for k, name in enumerate(names)}}
     wrong = [label for label in labels_given if label not in number]
     if wrong:
@@ -303,9 +302,7 @@ def _labels(where: str, labels_given: Sequence[Any], names: Sequence[str]) -> np
     return np.array([number[label] for label in labels_given], np.int16)
 
 
-def _probabilities(
-    where: str, values: npt.NDArray[np.float64], ids: Sequence[str]
-) -> npt.NDArray[np.float64]:
+def _probabilities(where: str, values: Floats, ids: Sequence[str]) -> Floats:
     for bad, word in (
         (np.isnan(values).any(axis=1), "NaN or missing"),
         (np.isinf(values).any(axis=1), "infinite"),

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.options import HasOptions, option
 from nsl_bench.core.tracks import Track
-from nsl_bench.core.types import Hypothesis
+from nsl_bench.core.types import Floats, Floats32, Hypothesis
 from nsl_bench.learners.asp_rules import decision_list, tree_leaves
 from nsl_bench.learners.view import Inputs, View, Weights
 
@@ -39,10 +39,10 @@ class TreeLearner(HasOptions):
         self._features, self._labels = train.feature_names(knowledge=self.knowledge), train.label_names
         return self
 
-    def _inputs(self, view: View) -> npt.NDArray[np.float32]:
+    def _inputs(self, view: View) -> Floats32:
         return view.inputs(self.inputs, view.knowledge_features if self.knowledge else view.features)
 
-    def predict_proba(self, test: View) -> npt.NDArray[np.float64]:
+    def predict_proba(self, test: View) -> Floats:
         """float64 [n, n_labels]: the leaves' shares of labels, mean of all trees; 0 for labels never seen."""
         result = np.zeros((len(test), test.n_labels))
         if len(test):
@@ -110,7 +110,7 @@ def tree_as_asp(tree: Any, train: View, *, knowledge: bool = False) -> list[str]
 
 
 def surrogate(
-    inputs: npt.NDArray[np.float32],
+    inputs: Floats32,
     predicted: npt.NDArray[np.integer[Any]],
     feature_names: Sequence[str],
     label_names: Sequence[str],
@@ -233,7 +233,7 @@ class Majority:
         self._name = train.label_names[int(counts.argmax())]
         return self
 
-    def predict_proba(self, test: View) -> npt.NDArray[np.float64]:
+    def predict_proba(self, test: View) -> Floats:
         """float64 [n, n_labels]; where the test task has other labels, those of the train set share 1."""
         frequencies = np.array([self._frequencies.get(name, 0.0) for name in test.label_names])
         if len(self._frequencies) != test.n_labels:

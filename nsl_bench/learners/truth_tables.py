@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core.errors import NotApplicable
 from nsl_bench.core.sequences import grid
-from nsl_bench.core.types import BLANK
+from nsl_bench.core.types import BLANK, Bools, Floats, Ints
 
 if TYPE_CHECKING:
     from nsl_bench.learners.view import View
@@ -32,9 +31,9 @@ class Table:
         choices: for each image the concepts that it may show; -1 alone for a blank one.
     """
 
-    worlds: npt.NDArray[np.int64]
-    labels: npt.NDArray[np.int64]
-    choices: tuple[npt.NDArray[np.int64], ...]
+    worlds: Ints
+    labels: Ints
+    choices: tuple[Ints, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,17 +45,17 @@ class Tables:
         which: int64 [examples], the table of each example.
     """
 
-    rows: npt.NDArray[np.int64]
+    rows: Ints
     tables: tuple[Table, ...]
-    which: npt.NDArray[np.int64]
+    which: Ints
 
-    def apart(self, chosen: npt.NDArray[np.int64]) -> list[tuple[Table, npt.NDArray[np.int64]]]:
+    def apart(self, chosen: Ints) -> list[tuple[Table, Ints]]:
         """The chosen examples by their table."""
         own = self.which[chosen]
         return [(self.tables[k], chosen[own == k]) for k in np.unique(own).tolist()]
 
 
-def truth_tables(view: View, blank: npt.NDArray[np.bool_], most_worlds: int = 20_000) -> Tables:
+def truth_tables(view: View, blank: Bools, most_worlds: int = 20_000) -> Tables:
     """The truth tables of the known rule for the examples of a view.
 
     Args:
@@ -95,16 +94,14 @@ def truth_tables(view: View, blank: npt.NDArray[np.bool_], most_worlds: int = 20
     return Tables(rows, tuple(tables), which)
 
 
-def _table(view: View, rows: npt.NDArray[np.int64], choices: Sequence[npt.NDArray[np.int64]]) -> Table:
+def _table(view: View, rows: Ints, choices: Sequence[Ints]) -> Table:
     worlds = np.stack([axis.ravel() for axis in np.meshgrid(*choices, indexing="ij")], axis=1)
     steps = worlds.reshape(len(worlds) * len(rows), -1)
     labels = view.true_rule.labels(steps, np.tile(rows, len(worlds)))
     return Table(worlds, labels.reshape(len(worlds), -1), tuple(choices))
 
 
-def likeliest(
-    view: View, probabilities: npt.NDArray[np.float64], blank: npt.NDArray[np.bool_]
-) -> npt.NDArray[np.int64]:
+def likeliest(view: View, probabilities: Floats, blank: Bools) -> Ints:
     """int64 [n]: the labels of the likeliest world in which every step has a label.
 
     Args:

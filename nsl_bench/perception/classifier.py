@@ -13,11 +13,11 @@ from dataclasses import asdict
 from typing import Any, ClassVar, Literal, Protocol, get_args, get_type_hints
 
 import numpy as np
-import numpy.typing as npt
 from PIL import Image
 
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.options import option
+from nsl_bench.core.types import Array, Floats, Floats32, Ints, Ints16, UInts8
 from nsl_bench.data.content import chunks
 from nsl_bench.perception import training
 from nsl_bench.perception.network import How, Network, Renderer
@@ -59,8 +59,8 @@ class ImageClassifier(Network):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.architecture: Design | None = None
-        self._mean: npt.NDArray[np.float32] = np.zeros(0, np.float32)
-        self._deviation: npt.NDArray[np.float32] = np.ones(0, np.float32)
+        self._mean: Floats32 = np.zeros(0, np.float32)
+        self._deviation: Floats32 = np.ones(0, np.float32)
         self._module: Any = None
 
     @property
@@ -72,9 +72,7 @@ class ImageClassifier(Network):
     def design(self, shape: tuple[int, int, int], outputs: int) -> Design:
         """The sizes of the network for images of a shape."""
 
-    def check(
-        self, shape: tuple[int, int, int], labels: npt.NDArray[np.int16], concepts: tuple[str, ...]
-    ) -> None:
+    def check(self, shape: tuple[int, int, int], labels: Ints16, concepts: tuple[str, ...]) -> None:
         blank(self.design(shape, len(concepts)))
 
     def _finish(
@@ -84,13 +82,11 @@ class ImageClassifier(Network):
         self.architecture, self.concepts, self.device = design, tuple(concepts), settings.device
         self.details["training"] = {**numbers, **settings.describe()}
 
-    def probabilities(self, logits: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def probabilities(self, logits: Floats) -> Floats:
         """float64 [m, concepts]: concept probabilities for logits [m, concepts]."""
         return softmax(logits)
 
-    def logits(
-        self, images: npt.NDArray[np.uint8], wrapped: Callable[[Any], Any] = lambda module: module
-    ) -> npt.NDArray[np.float64]:
+    def logits(self, images: UInts8, wrapped: Callable[[Any], Any] = lambda module: module) -> Floats:
         """float64 [m, concepts]: the module's outputs for images, uint8 [m, height, width, channels].
 
         Args:
@@ -113,17 +109,17 @@ class ImageClassifier(Network):
             wrapped(self._module), small, self._mean, self._deviation, design.outputs, self.device
         )
 
-    def predict_proba(self, images: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
+    def predict_proba(self, images: UInts8) -> Floats32:
         return np.asarray(self.probabilities(self.logits(images)), np.float32)
 
-    def parameters(self) -> Mapping[str, npt.NDArray[Any]]:
+    def parameters(self) -> Mapping[str, Array]:
         arrays = {
             name: tensor.cpu().numpy().astype(np.float16)
             for name, tensor in _floating(self._module.state_dict()).items()
         }
         return {**arrays, "mean": self._mean, "deviation": self._deviation}
 
-    def restore(self, parameters: Mapping[str, npt.NDArray[Any]], header: Mapping[str, Any]) -> None:
+    def restore(self, parameters: Mapping[str, Array], header: Mapping[str, Any]) -> None:
         import torch
 
         design = _sizes(self.sizes, header.get("architecture"))
@@ -168,9 +164,7 @@ class PresetClassifier(ImageClassifier):
         """Whether the preset is the quick one."""
         return self.preset == "quick"
 
-    def _collect(
-        self, render: Renderer, rows: npt.NDArray[np.int64], design: Design, how: How
-    ) -> npt.NDArray[np.uint8]:
+    def _collect(self, render: Renderer, rows: Ints, design: Design, how: How) -> UInts8:
         """uint8 [m, height, width, channels]: images of these rows, in the size of the design."""
         size, progress = (design.height, design.width), how.get("progress", False)
         return collect(lambda some: render(rows[some]), len(rows), size, progress=progress)
@@ -186,11 +180,7 @@ class PresetClassifier(ImageClassifier):
         )
 
     def _train_module(
-        self,
-        build: Callable[[], Any],
-        images: npt.NDArray[np.uint8],
-        labels: npt.NDArray[np.int16],
-        settings: training.Settings,
+        self, build: Callable[[], Any], images: UInts8, labels: Ints16, settings: training.Settings
     ) -> Any:
         """A trained module; see `training.train`."""
         numbers = labels.astype(np.int64)
@@ -240,7 +230,7 @@ def _sizes(kind: type[Any], sizes: Any) -> Any:
     return kind(**sizes)
 
 
-def softmax(logits: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def softmax(logits: Floats) -> Floats:
     """float64 [m, concepts]: the softmax of logits [m, concepts]."""
     shifted = np.exp(logits - logits.max(axis=1, keepdims=True))
     return np.asarray(shifted / shifted.sum(axis=1, keepdims=True), np.float64)
@@ -251,7 +241,7 @@ def _floating(state: Mapping[str, Any]) -> dict[str, Any]:
     return {name: tensor for name, tensor in state.items() if tensor.is_floating_point()}
 
 
-def resize(images: npt.NDArray[np.uint8], size: tuple[int, int]) -> npt.NDArray[np.uint8]:
+def resize(images: UInts8, size: tuple[int, int]) -> UInts8:
     """uint8 [m, *size, channels]: resize images [m, height, width, channels].
 
     Pillow does it, bilinearly and with antialiasing. It uses integer arithmetic, so the result is the same on
@@ -268,9 +258,7 @@ def resize(images: npt.NDArray[np.uint8], size: tuple[int, int]) -> npt.NDArray[
     return result
 
 
-def collect(
-    render: Renderer, n: int, size: tuple[int, int] | None, *, progress: bool = False
-) -> npt.NDArray[np.uint8]:
+def collect(render: Renderer, n: int, size: tuple[int, int] | None, *, progress: bool = False) -> UInts8:
     """uint8 [n, *size, channels]: render all images and resize them to a network's input size.
 
     Only the resized images are kept in memory. `progress` shows a bar on standard error if it is a terminal.
@@ -279,7 +267,7 @@ def collect(
 
     if n == 0:
         raise ValueError("no images given")
-    result: npt.NDArray[np.uint8] | None = None
+    result: UInts8 | None = None
     pieces = list(chunks(np.arange(n, dtype=np.int64)))
     for rows in tqdm(pieces, desc="rendering", unit="chunk", disable=None if progress else True, leave=False):
         images = render(rows)

@@ -16,18 +16,18 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self, TypedDict, Unpack
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core import cache, registry
 from nsl_bench.core.declared import Is, Open, checked
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.options import HasOptions, option, options_of
 from nsl_bench.core.registry import Spec
+from nsl_bench.core.types import Array, Floats32, Ints, Ints16, UInts8
 
 OptionValue = bool | int | float | str | None
 """The value of a network's option."""
 
-Renderer = Callable[[npt.NDArray[np.int64]], npt.NDArray[np.uint8]]
+Renderer = Callable[[Ints], UInts8]
 """Gives images on demand: rows, int64 [m], to uint8 [m, height, width, channels]. A train set of images
 too large for memory is handed over in this form."""
 
@@ -64,7 +64,7 @@ class Validation:
     """
 
     render: Renderer
-    labels: npt.NDArray[np.int16]
+    labels: Ints16
 
 
 class Network(HasOptions, ABC):
@@ -108,9 +108,7 @@ class Network(HasOptions, ABC):
         """
         return None
 
-    def check(
-        self, shape: tuple[int, int, int], labels: npt.NDArray[np.int16], concepts: tuple[str, ...]
-    ) -> None:
+    def check(self, shape: tuple[int, int, int], labels: Ints16, concepts: tuple[str, ...]) -> None:
         """Check that the network can be trained, before any image is rendered.
 
         Args:
@@ -137,7 +135,7 @@ class Network(HasOptions, ABC):
     def fit(
         self,
         render: Renderer,
-        labels: npt.NDArray[np.int16],
+        labels: Ints16,
         concepts: tuple[str, ...],
         *,
         device: str = "auto",
@@ -154,18 +152,18 @@ class Network(HasOptions, ABC):
         """
 
     @abstractmethod
-    def predict_proba(self, images: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
+    def predict_proba(self, images: UInts8) -> Floats32:
         """float32 [m, concepts]: concept probabilities of images, uint8 [m, height, width, channels].
 
         The probabilities of an image must not depend on the other images of the batch.
         """
 
     @abstractmethod
-    def parameters(self) -> Mapping[str, npt.NDArray[Any]]:
+    def parameters(self) -> Mapping[str, Array]:
         """The trained network's arrays by name, in the precision in which they are saved."""
 
     @abstractmethod
-    def restore(self, parameters: Mapping[str, npt.NDArray[Any]], header: Mapping[str, Any]) -> None:
+    def restore(self, parameters: Mapping[str, Array], header: Mapping[str, Any]) -> None:
         """Restore the trained network from its arrays and header.
 
         Raises:
@@ -295,7 +293,7 @@ def is_ours(path: Path) -> bool:
         return False
 
 
-def _read(path: Path) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+def _read(path: Path) -> tuple[dict[str, Any], dict[str, Array]]:
     from safetensors import SafetensorError, safe_open
 
     if not path.is_file():
@@ -338,20 +336,14 @@ class MetaNetwork(Network):
         """The networks that it consists of, untrained."""
 
     def combine(
-        self,
-        parts: Sequence[Network],
-        render: Renderer,
-        labels: npt.NDArray[np.int16],
-        concepts: tuple[str, ...],
+        self, parts: Sequence[Network], render: Renderer, labels: Ints16, concepts: tuple[str, ...]
     ) -> Self:
         """Combine trained networks into this one; returns itself."""
         self.parts, self.concepts = tuple(parts), tuple(concepts)
         self.details["parts"] = [part.fingerprint() for part in parts]
         return self
 
-    def fit(
-        self, render: Renderer, labels: npt.NDArray[np.int16], concepts: tuple[str, ...], **how: Unpack[How]
-    ) -> Self:
+    def fit(self, render: Renderer, labels: Ints16, concepts: tuple[str, ...], **how: Unpack[How]) -> Self:
         self.device = how.get("device", "auto")
         parts = []
         for k, member in enumerate(self.members()):
@@ -364,14 +356,14 @@ class MetaNetwork(Network):
     def header(self) -> dict[str, Any]:
         return {**super().header, "parts": [part.header for part in self.parts]}
 
-    def parameters(self) -> Mapping[str, npt.NDArray[Any]]:
+    def parameters(self) -> Mapping[str, Array]:
         return {
             f"{k}/{name}": array
             for k, part in enumerate(self.parts)
             for name, array in part.parameters().items()
         }
 
-    def restore(self, parameters: Mapping[str, npt.NDArray[Any]], header: Mapping[str, Any]) -> None:
+    def restore(self, parameters: Mapping[str, Array], header: Mapping[str, Any]) -> None:
         described_parts = header.get("parts")
         if not isinstance(described_parts, list) or not described_parts:
             raise ValueError("its header names no member networks")

@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core import cache
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.shift import STANDARD, Shift
 from nsl_bench.core.source import ImageSource
-from nsl_bench.core.types import BLANK, PoolPart, Predictions, Split
+from nsl_bench.core.types import BLANK, Array, Bools, Floats32, Ints, PoolPart, Predictions, Split, UInts8
 from nsl_bench.core.workers import spread
 from nsl_bench.data.content import DIGEST_BYTES, chunks, image_digest, render
 from nsl_bench.perception.network import Network
@@ -46,10 +45,10 @@ def predict(
     source: ImageSource,
     part: PoolPart,
     shift: Shift | None,
-    indices: npt.NDArray[np.int64],
+    indices: Ints,
     *,
     workers: int = 1,
-) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.uint8]]:
+) -> tuple[Floats32, UInts8]:
     """Predict the concepts of images of a pool.
 
     Args:
@@ -65,7 +64,7 @@ def predict(
         _path("digests", source, part, shift): _digests(),
     }
 
-    def look(images: npt.NDArray[np.uint8]) -> tuple[npt.NDArray[Any], ...]:
+    def look(images: UInts8) -> tuple[Array, ...]:
         return _probabilities(network, images), _hash(images)
 
     with kept_memory():
@@ -86,9 +85,7 @@ def predictions_of(
     return Predictions(probabilities, blank)
 
 
-def image_digests(
-    split: Split, source: ImageSource, shift: Shift | None, *, workers: int = 1
-) -> npt.NDArray[np.uint8]:
+def image_digests(split: Split, source: ImageSource, shift: Shift | None, *, workers: int = 1) -> UInts8:
     """uint8 [n, slots, 16]: the digest of each image of a split; zeros for a blank slot."""
     result = np.zeros((*split.images.shape, DIGEST_BYTES), np.uint8)
     for rows, change in _renderings(split, shift):
@@ -107,11 +104,11 @@ def image_digests(
 
 def _rows(
     tables: Mapping[Path, _Table],
-    images_asked: npt.NDArray[np.int64],
-    look: Callable[[npt.NDArray[np.uint8]], tuple[npt.NDArray[Any], ...]],
+    images_asked: Ints,
+    look: Callable[[UInts8], tuple[Array, ...]],
     images: _Images,
     workers: int,
-) -> list[npt.NDArray[Any]]:
+) -> list[Array]:
     """Rows of cached tables; those that one of them lacks are made for all.
 
     Args:
@@ -119,10 +116,10 @@ def _rows(
         look: gives the rows of some images for each table.
     """
 
-    def read() -> list[tuple[npt.NDArray[np.int64], npt.NDArray[Any]]]:
+    def read() -> list[tuple[Ints, Array]]:
         return [table.read(path) for path, table in tables.items()]
 
-    def missing() -> npt.NDArray[np.int64]:
+    def missing() -> Ints:
         return _missing(images_asked, read())
 
     for _ in range(_TRIES):
@@ -136,17 +133,13 @@ def _rows(
     raise UserError(f"Files in the cache folder {cache.folder()} are removed during the run; try again.")
 
 
-def _missing(
-    images_asked: npt.NDArray[np.int64], tables: Sequence[tuple[npt.NDArray[np.int64], npt.NDArray[Any]]]
-) -> npt.NDArray[np.int64]:
+def _missing(images_asked: Ints, tables: Sequence[tuple[Ints, Array]]) -> Ints:
     """The images that one of the tables lacks."""
     lacking = [np.setdiff1d(images_asked, table_rows) for table_rows, _ in tables]
     return np.unique(np.concatenate(lacking))
 
 
-def _in_turns(
-    path: Path, missing: Callable[[], npt.NDArray[np.int64]], workers: int
-) -> Iterator[npt.NDArray[np.int64]]:
+def _in_turns(path: Path, missing: Callable[[], Ints], workers: int) -> Iterator[Ints]:
     """The images that a table lacks, in blocks, of which no other process does the same one meanwhile.
 
     Processes that need the same images begin with different blocks, and read what the others have done.
@@ -171,7 +164,7 @@ def _in_turns(
                         yield todo
 
 
-def _renderings(split: Split, shift: Shift | None) -> Iterator[tuple[npt.NDArray[np.bool_], Shift | None]]:
+def _renderings(split: Split, shift: Shift | None) -> Iterator[tuple[Bools, Shift | None]]:
     """The slots [n, slots] with a standard image, then those with a shifted one, as far as there are any."""
     if split.n_shifted and shift is None:
         raise ValueError("some examples are shifted, but no shift is given")
@@ -182,7 +175,7 @@ def _renderings(split: Split, shift: Shift | None) -> Iterator[tuple[npt.NDArray
             yield rows, change
 
 
-def _probabilities(network: Network, images: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
+def _probabilities(network: Network, images: UInts8) -> Floats32:
     """float32 [m, concepts]: what a network says about images."""
     result = network.predict_proba(images)
     if not np.isfinite(result).all():
@@ -190,7 +183,7 @@ def _probabilities(network: Network, images: npt.NDArray[np.uint8]) -> npt.NDArr
     return result
 
 
-def _hash(images: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
+def _hash(images: UInts8) -> UInts8:
     joined = b"".join(image_digest(image) for image in images)
     return np.frombuffer(joined, np.uint8).reshape(-1, DIGEST_BYTES)
 
@@ -218,7 +211,7 @@ class _Table:
     def __init__(self, kind: str, column: str, dtype: np.dtype[Any], width: int) -> None:
         self.kind, self.column, self.dtype, self.width = kind, column, dtype, width
 
-    def read(self, path: Path) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
+    def read(self, path: Path) -> tuple[Ints, Array]:
         """The images, ascending, and their rows [m, width]. A file that is not whole counts as none."""
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -241,7 +234,7 @@ class _Table:
             path.unlink(missing_ok=True)
             return empty
 
-    def merge(self, path: Path, indices: npt.NDArray[np.int64], rows: npt.NDArray[Any]) -> None:
+    def merge(self, path: Path, indices: Ints, rows: Array) -> None:
         """Add rows to the file."""
         import pyarrow as pa
         import pyarrow.parquet as pq
@@ -259,9 +252,7 @@ class _Table:
                 pq.write_table(table, temporary, compression="zstd")
 
 
-def _rendered(
-    images: _Images, indices: npt.NDArray[np.int64], workers: int
-) -> Iterator[npt.NDArray[np.uint8]]:
+def _rendered(images: _Images, indices: Ints, workers: int) -> Iterator[UInts8]:
     """Images in chunks, in order; by several processes if what the first chunk took says that it pays."""
     first, *rest = chunks(indices, _CHUNK)
     started = time.perf_counter()
@@ -271,6 +262,6 @@ def _rendered(
     yield from spread(_render, images, rest, workers if left > _WORTH_SECONDS else 1)
 
 
-def _render(images: _Images, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+def _render(images: _Images, rows: Ints) -> UInts8:
     source, part, shift = images
     return render(source, shift, part, rows)

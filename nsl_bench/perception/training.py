@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core import cache
 from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import Bools, Floats, Floats32, Ints, Ints16, UInts8
 from nsl_bench.perception.checkpoint import Checkpoint
 
 _PREDICT_BATCH = 16
@@ -72,7 +72,7 @@ class Settings:
         return {key: value for key, value in asdict(self).items() if key not in silent}
 
 
-def first_of_each(labels: npt.NDArray[np.int16], limit: int | None) -> npt.NDArray[np.int64]:
+def first_of_each(labels: Ints16, limit: int | None) -> Ints:
     """int64 [m]: the rows of the first `limit` images of each concept, ascending; all rows if None."""
     if limit is None:
         return np.arange(len(labels), dtype=np.int64)
@@ -80,7 +80,7 @@ def first_of_each(labels: npt.NDArray[np.int16], limit: int | None) -> npt.NDArr
     return np.sort(np.concatenate(limited)).astype(np.int64)
 
 
-def last_of_each(labels: npt.NDArray[np.int16], share: float) -> npt.NDArray[np.bool_]:
+def last_of_each(labels: Ints16, share: float) -> Bools:
     """bool [n]: whether a row is in the last `share` of the rows of its concept, rounded down."""
     last = np.zeros(len(labels), bool)
     for concept in np.unique(labels):
@@ -89,7 +89,7 @@ def last_of_each(labels: npt.NDArray[np.int16], share: float) -> npt.NDArray[np.
     return last
 
 
-def statistics(images: npt.NDArray[np.uint8]) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+def statistics(images: UInts8) -> tuple[Floats32, Floats32]:
     """Mean and standard deviation, float32 [channels] each, of images, uint8 [n, height, width, channels]."""
     levels = np.arange(256.0)
     mean, deviation = [], []
@@ -121,9 +121,9 @@ def pick_device(name: str) -> Any:
 
 def epochs(
     parts: Mapping[str, Any],
-    step: Callable[[npt.NDArray[np.int64], float], None],
+    step: Callable[[Ints, float], None],
     order: np.random.Generator,
-    images: npt.NDArray[np.uint8],
+    images: UInts8,
     settings: Settings,
     checkpoint: Path | None,
 ) -> None:
@@ -157,10 +157,10 @@ def epochs(
 
 def train(
     build: Callable[[], Any],
-    images: npt.NDArray[np.uint8],
-    labels: npt.NDArray[np.int64],
-    mean: npt.NDArray[np.float32],
-    deviation: npt.NDArray[np.float32],
+    images: UInts8,
+    labels: Ints,
+    mean: Floats32,
+    deviation: Floats32,
     settings: Settings,
     checkpoint: Path | None = None,
 ) -> Any:
@@ -183,7 +183,7 @@ def train(
         optimiser = _optimiser(module, settings)
         module.train()
 
-        def step(rows: npt.NDArray[np.int64], done: float) -> None:
+        def step(rows: Ints, done: float) -> None:
             chosen = moved(images[rows], settings.jitter, order)
             batch = tensor(chosen, mean, deviation).to(device)
             target = torch.from_numpy(labels[rows]).to(device)
@@ -258,13 +258,8 @@ def finished(module: Any) -> Any:
 
 
 def logits(
-    module: Any,
-    images: npt.NDArray[np.uint8],
-    mean: npt.NDArray[np.float32],
-    deviation: npt.NDArray[np.float32],
-    outputs: int,
-    device: str = "cpu",
-) -> npt.NDArray[np.float64]:
+    module: Any, images: UInts8, mean: Floats32, deviation: Floats32, outputs: int, device: str = "cpu"
+) -> Floats:
     """float64 [m, outputs]: a module's outputs for images, uint8 [m, height, width, channels].
 
     All batches have the same size; the last one is padded. The output for an image therefore does not depend
@@ -287,7 +282,7 @@ def logits(
     return result
 
 
-def moved(images: npt.NDArray[np.uint8], most: int, rng: np.random.Generator) -> npt.NDArray[np.uint8]:
+def moved(images: UInts8, most: int, rng: np.random.Generator) -> UInts8:
     """Translate each image by up to `most` pixels in each direction, at random."""
     if most == 0:
         return images
@@ -298,9 +293,7 @@ def moved(images: npt.NDArray[np.uint8], most: int, rng: np.random.Generator) ->
     return np.stack(moved)
 
 
-def tensor(
-    images: npt.NDArray[np.uint8], mean: npt.NDArray[np.float32], deviation: npt.NDArray[np.float32]
-) -> Any:
+def tensor(images: UInts8, mean: Floats32, deviation: Floats32) -> Any:
     """A float tensor of normalised images, [m, channels, height, width], with channels last in memory."""
     import torch
 

@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core import registry
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.shift import STANDARD, named_shifts, resolve
 from nsl_bench.core.source import ImageSource
+from nsl_bench.core.types import Ints, UInts8
 
 if TYPE_CHECKING:
     from PIL import Image
@@ -31,7 +31,7 @@ _NARROWEST = 100
 """A block is at least so wide, so that captions are readable below small images."""
 
 
-def sheet(images: npt.NDArray[np.uint8], columns: int, gap: int = 4, paper: int = _PAPER) -> Image.Image:
+def sheet(images: UInts8, columns: int, gap: int = 4, paper: int = _PAPER) -> Image.Image:
     """Images, uint8 [n, height, width, channels], side by side on one picture of a shade of grey."""
     from PIL import Image
 
@@ -82,9 +82,7 @@ def shifts_sheet(benchmark: Benchmark, source: ImageSource, images: int = 5) -> 
     return _captioned(blocks, max(images, len(SEVERITIES)), 2)
 
 
-def _each(
-    specs: Sequence[str], benchmark: Benchmark, source: ImageSource, rows: npt.NDArray[np.int64]
-) -> npt.NDArray[np.uint8]:
+def _each(specs: Sequence[str], benchmark: Benchmark, source: ImageSource, rows: Ints) -> UInts8:
     """The same images under each of several shifts."""
     shifts = (resolve(spec, benchmark, source) for spec in specs)
     return np.concatenate([shift.render(source, "network", rows) for shift in shifts if shift is not None])
@@ -121,9 +119,7 @@ def severities(benchmark: Benchmark, source: ImageSource) -> Mapping[str, tuple[
     return specs_of
 
 
-def _captioned(
-    blocks: Sequence[tuple[str, npt.NDArray[np.uint8]]], width: int, columns: int, gap: int = 4
-) -> Image.Image:
+def _captioned(blocks: Sequence[tuple[str, UInts8]], width: int, columns: int, gap: int = 4) -> Image.Image:
     """Blocks of at most `width` images, each under its caption, so many blocks side by side.
 
     A caption that is wider than its images goes on on further lines.

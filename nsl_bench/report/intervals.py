@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.metrics import METRICS
 from nsl_bench.core.sequences import mean_of
+from nsl_bench.core.types import Floats
 from nsl_bench.report.completed import Runs, answers_in
 from nsl_bench.report.ordering import sorted_rows
 from nsl_bench.report.tables import SETTING, with_standard
@@ -33,7 +33,7 @@ _AXES = {"repeat": SPLITS, "network_seed": "network seeds", "learner_draw": "lea
 _LINE = [*SETTING, "track", "network", "learner", "shift", "percent"]
 _SHOWN = ("benchmark", "test_task", "source", "size", "track", "network", "learner", "shift", "percent")
 _PAIR = ("repeat", "learner_draw")
-_SCORES: WeakKeyDictionary[Runs, dict[tuple[str, ...], npt.NDArray[np.float64] | None]] = WeakKeyDictionary()
+_SCORES: WeakKeyDictionary[Runs, dict[tuple[str, ...], Floats | None]] = WeakKeyDictionary()
 """Scores of runs whose predictions were read, for as long as their `Results` are in use."""
 
 
@@ -173,7 +173,7 @@ def _difference(
     if len(group) < 2:
         return nothing
     group = group.sort_values(list(_PAIR))
-    tables: list[list[npt.NDArray[np.float64]]] = []
+    tables: list[list[Floats]] = []
     for word, runs in zip(("first", "second"), sides, strict=True):
         records = runs.latest()
         scores = [example_scores(runs, records[key], key, metric) for key in group[f"key_{word}"]]
@@ -203,7 +203,7 @@ def _tests(job: Job, repeats: Sequence[int]) -> Sampled:
     return sampled(job.tested, source, job.seed, tuple(map(int, repeats)), job.splits)
 
 
-def example_scores(results: Runs, record: Record, key: str, metric: str) -> npt.NDArray[np.float64] | None:
+def example_scores(results: Runs, record: Record, key: str, metric: str) -> Floats | None:
     """float64 [examples]: a metric of a run's test examples, of sequences their means; None if not kept."""
     kept = _SCORES.setdefault(results, {})
     run = (key, record.started, metric)
@@ -212,7 +212,7 @@ def example_scores(results: Runs, record: Record, key: str, metric: str) -> npt.
     return kept[run]
 
 
-def _example_scores(results: Runs, record: Record, key: str, metric: str) -> npt.NDArray[np.float64] | None:
+def _example_scores(results: Runs, record: Record, key: str, metric: str) -> Floats | None:
     of_example = METRICS[metric].per_example
     if of_example is None:
         return None

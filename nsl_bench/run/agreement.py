@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import UserError
-from nsl_bench.core.types import UNDECIDED, Hypothesis, Predictions, Split
+from nsl_bench.core.types import UNDECIDED, Array, Floats, Hypothesis, Ints, Ints16, Predictions, Split
 from nsl_bench.logic.guarded.child import Allowance, Ended
 from nsl_bench.logic.guarded.rules import crisp
 
@@ -41,11 +41,11 @@ _HOLDS: dict[str, Callable[[Any, Any], Any]] = {
     "!=": np.not_equal,
     "=": np.equal,
 }
-_known: dict[tuple[Any, ...], npt.NDArray[np.int16]] = {}
+_known: dict[tuple[Any, ...], Ints16] = {}
 
 Concepts = npt.NDArray[np.int16]
 
-Answered = tuple[npt.NDArray[np.int16], npt.NDArray[np.float64] | None]
+Answered = tuple[Ints16, Floats | None]
 """Predicted labels [n], label probabilities [n, labels]; None of a learner that gives labels alone."""
 
 
@@ -59,7 +59,7 @@ class Agreement:
             can be compared.
     """
 
-    labels: Mapping[str, npt.NDArray[np.int16]]
+    labels: Mapping[str, Ints16]
     share: float | None
 
     @property
@@ -105,7 +105,7 @@ def labels_by_rules(
     split: Split,
     concepts: Concepts,
     allowance: Allowance | None = None,
-) -> npt.NDArray[np.int16]:
+) -> Ints16:
     """int16 [n]: the labels that rules derive from concepts [n, slots] and a split's meta-data.
 
     Results are cached, because train splits share the test set and often the rules.
@@ -128,7 +128,7 @@ def tests_on(branches: tuple[str, ...]) -> int:
 
 def labels_by_tree(
     benchmark: Benchmark, branches: tuple[str, ...], split: Split, concepts: Concepts
-) -> npt.NDArray[np.int16]:
+) -> Ints16:
     """int16 [n]: the labels that the branches of a tree give, of which the first that applies counts.
 
     Args:
@@ -142,11 +142,9 @@ def labels_by_tree(
     return np.array([*of_branch, UNDECIDED], np.int16)[applied]
 
 
-def tree_columns(
-    benchmark: Benchmark, metadata: Mapping[str, npt.NDArray[Any]], concepts: Concepts
-) -> dict[str, npt.NDArray[Any]]:
+def tree_columns(benchmark: Benchmark, metadata: Mapping[str, Array], concepts: Concepts) -> dict[str, Array]:
     """The features that branches of a tree may name, each [n], for concepts [n, slots]."""
-    columns: dict[str, npt.NDArray[Any]] = {}
+    columns: dict[str, Array] = {}
     for knowledge in (True, False):
         with contextlib.suppress(UserError):
             of = benchmark.knowledge_features if knowledge else benchmark.features
@@ -158,8 +156,8 @@ def tree_columns(
 
 
 def branches_that_apply(
-    benchmark: Benchmark, branches: tuple[str, ...], columns: Mapping[str, npt.NDArray[Any]]
-) -> npt.NDArray[np.int64]:
+    benchmark: Benchmark, branches: tuple[str, ...], columns: Mapping[str, Array]
+) -> Ints:
     """int64 [n]: the first branch of a tree that applies, -1 where none does; see `labels_by_tree`."""
     if len(branches) > _MOST_BRANCHES:
         raise UserError(f"A tree must have at most {_MOST_BRANCHES} branches; got {len(branches)}.")

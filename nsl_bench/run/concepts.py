@@ -14,13 +14,13 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.core.metrics import predictions as measure
-from nsl_bench.core.types import BLANK, Predictions, Split
+from nsl_bench.core.types import BLANK, Ints, Ints16, Predictions, Split
 from nsl_bench.learners.base import InvalidOutput
 
 Probabilities = npt.NDArray[np.float64]
 
 
-def seen_concepts(given: Probabilities, split: Split) -> npt.NDArray[np.int16]:
+def seen_concepts(given: Probabilities, split: Split) -> Ints16:
     """int16 [n, slots]: the concepts that a learner predicts, `BLANK` where no image is.
 
     Args:
@@ -58,7 +58,7 @@ def told_concepts(concepts: npt.NDArray[np.integer[Any]]) -> list[str]:
     return [" ".join(map(str, row)) for row in concepts.tolist()]
 
 
-def read_concepts(texts: Sequence[str]) -> npt.NDArray[np.int64]:
+def read_concepts(texts: Sequence[str]) -> Ints:
     """int64 [n, slots]: the concepts in the texts of `told_concepts`."""
     return np.array([text.split() for text in texts]).astype(np.int64)
 

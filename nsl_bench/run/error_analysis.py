@@ -14,12 +14,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.metrics import predictions as measure
-from nsl_bench.core.types import BLANK, Hypothesis, Predictions, Split
+from nsl_bench.core.types import BLANK, Bools, Floats, Hypothesis, Ints8, Ints16, Predictions, Split
 from nsl_bench.learners.queries import answer_of
 from nsl_bench.logic.guarded.child import Allowance
 from nsl_bench.run.agreement import Answered, labels_by_rules
@@ -46,7 +45,7 @@ class ErrorAnalysis:
     """
 
     numbers: dict[str, float]
-    probabilities: npt.NDArray[np.float64] | None
+    probabilities: Floats | None
     causes: list[str] | None = None
     inference: dict[str, Any] = field(default_factory=dict)
 
@@ -87,7 +86,7 @@ def analyse_errors(
 
 @dataclass(frozen=True)
 class _Inference:
-    probabilities: npt.NDArray[np.float64] | None
+    probabilities: Floats | None
     used: dict[str, Any] = field(default_factory=dict)
 
 
@@ -96,7 +95,7 @@ def _infer(
     hypothesis: Hypothesis | None,
     split: Split,
     predictions: Predictions | None,
-    own: npt.NDArray[np.float64] | None,
+    own: Floats | None,
     engine: str,
     allowance: Allowance | None,
 ) -> _Inference:
@@ -130,9 +129,9 @@ def _causes(
     benchmark: Benchmark,
     split: Split,
     predictions: Predictions,
-    framework: npt.NDArray[np.int16],
-    with_true_concepts: npt.NDArray[np.int16],
-) -> npt.NDArray[np.int8]:
+    framework: Ints16,
+    with_true_concepts: Ints16,
+) -> Ints8:
     """int8 [n]: what repairs the error of each example, an index into `CAUSES`; -1 where there is none.
 
     Args:
@@ -158,7 +157,7 @@ def perceived(benchmark: Benchmark, split: Split, predictions: Predictions) -> d
     filled = split.concepts != BLANK
     counts = np.bincount(predictions.concepts[filled], minlength=len(split.concept_space))
     bins = np.minimum((predictions.confidence[filled] * _BINS).astype(int), _BINS - 1)
-    recognised: Mapping[str, npt.NDArray[np.bool_]] = {}
+    recognised: Mapping[str, Bools] = {}
     if filled.all():
         recognised = benchmark.recognised(split.concepts, predictions.concepts, split.labels)
     return {

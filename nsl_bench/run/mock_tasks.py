@@ -9,12 +9,24 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.source import ImageSource
 from nsl_bench.core.tracks import Track
-from nsl_bench.core.types import BLANK, ConceptSpace, LabelSpace, Part, PoolPart, Predictions, Split
+from nsl_bench.core.types import (
+    BLANK,
+    Array,
+    ConceptSpace,
+    Floats32,
+    Ints,
+    Ints16,
+    LabelSpace,
+    Part,
+    PoolPart,
+    Predictions,
+    Split,
+    UInts8,
+)
 from nsl_bench.learners.view import View
 
 _PARTS: tuple[Part, ...] = ("train", "validation", "test")
@@ -70,10 +82,8 @@ class Patches(Benchmark):
     def metadata_facts(self, metadata: Mapping[str, Any]) -> tuple[str, ...]:
         return (f"shelf({metadata['shelf']})",)
 
-    def knowledge_features(
-        self, concepts: npt.NDArray[np.int16], metadata: Mapping[str, npt.NDArray[Any]]
-    ) -> npt.NDArray[np.float32]:
-        differ: npt.NDArray[np.float32] = (concepts[:, :1] != concepts[:, 1:]).astype(np.float32)
+    def knowledge_features(self, concepts: Ints16, metadata: Mapping[str, Array]) -> Floats32:
+        differ: Floats32 = (concepts[:, :1] != concepts[:, 1:]).astype(np.float32)
         return differ
 
 
@@ -92,12 +102,10 @@ class PatchSource(ImageSource):
         self.shape = (side, side, channels)
         self.rendered = 0
 
-    def labels(self, part: PoolPart) -> npt.NDArray[np.int16]:
+    def labels(self, part: PoolPart) -> Ints16:
         return np.repeat(np.arange(3), 20).astype(np.int16)
 
-    def render(
-        self, part: PoolPart, indices: npt.NDArray[np.int64], variant: str = "standard"
-    ) -> npt.NDArray[np.uint8]:
+    def render(self, part: PoolPart, indices: Ints, variant: str = "standard") -> UInts8:
         self.rendered += len(indices)
         images = np.empty((len(indices), *self.shape), np.uint8)
         for row, index in enumerate(np.asarray(indices).tolist()):
@@ -105,7 +113,7 @@ class PatchSource(ImageSource):
             images[row] = 40 + 80 * (index // 20) + noise
         return images
 
-    def segmentation(self, part: PoolPart, indices: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+    def segmentation(self, part: PoolPart, indices: Ints) -> UInts8:
         return (self.render(part, indices)[..., 0] > 80).astype(np.uint8)
 
     def fingerprint(self) -> str:
@@ -148,9 +156,7 @@ class MockLargest(Benchmark):
     def facts(self, slot: int, concept: str) -> tuple[str, ...]:
         return (f"digit({self.slots[slot]},{concept})",)
 
-    def knowledge_features(
-        self, concepts: npt.NDArray[np.int16], metadata: Mapping[str, npt.NDArray[Any]]
-    ) -> npt.NDArray[np.float32]:
+    def knowledge_features(self, concepts: Ints16, metadata: Mapping[str, Array]) -> Floats32:
         return np.sort(concepts, axis=1).astype(np.float32)
 
     def generate(

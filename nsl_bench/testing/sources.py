@@ -9,20 +9,19 @@ from concurrent.futures import ProcessPoolExecutor
 from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
 from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.shift import Shift
 from nsl_bench.core.source import ImageSource
-from nsl_bench.core.types import PoolPart
+from nsl_bench.core.types import Ints, PoolPart
 from nsl_bench.testing import Tests
 
 PARTS: tuple[PoolPart, ...] = ("network", "a", "b")
 
 
-def _render(source: ImageSource, part: PoolPart, indices: npt.NDArray[np.int64], variant: str) -> bytes:
+def _render(source: ImageSource, part: PoolPart, indices: Ints, variant: str) -> bytes:
     return source.render(part, indices, variant).tobytes()
 
 
@@ -54,7 +53,7 @@ class SourceTests(Tests, ABC):
     def source(cls) -> ImageSource:
         return cls.make()
 
-    def sample(self, source: ImageSource, part: PoolPart = "a", n: int = 7) -> npt.NDArray[np.int64]:
+    def sample(self, source: ImageSource, part: PoolPart = "a", n: int = 7) -> Ints:
         """Some indices of a pool part, in random order."""
         return np.random.default_rng(1).permutation(len(source.labels(part)))[:n]
 

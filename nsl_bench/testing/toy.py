@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.shift import PixelShift, Shift
 from nsl_bench.core.source import ImageSource
 from nsl_bench.core.tracks import Track
-from nsl_bench.core.types import Part, Predictions, Split
+from nsl_bench.core.types import Ints, Part, Predictions, Split, UInts8
 from nsl_bench.learners.view import View
 from nsl_bench.run.mock_tasks import Patches
 
@@ -19,7 +18,7 @@ class Negative(PixelShift):
 
     spec = "negative"
 
-    def apply(self, images: npt.NDArray[np.uint8], indices: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+    def apply(self, images: UInts8, indices: Ints) -> UInts8:
         return 255 - images
 
 

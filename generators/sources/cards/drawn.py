@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-import numpy as np
-import numpy.typing as npt
+from nsl_bench.core.types import UInts8
 
 from . import comic, noir, standard
 from .ink import Canvas, Colour, rounded_box
@@ -21,9 +20,7 @@ _DECKS: Mapping[str, tuple[Callable[[Canvas, str], None], Colour, float]] = {
 _UNITS = (100.0, 140.0)
 
 
-def draw_card(
-    deck: str, card: str, width: int, height: int
-) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
+def draw_card(deck: str, card: str, width: int, height: int) -> tuple[UInts8, UInts8]:
     """A card of a drawn deck: its face, uint8 [height, width, 3], and its outline, uint8 [height, width]."""
     draw, edge, radius = _DECKS[deck]
     canvas = Canvas((width, height), _UNITS, edge)
@@ -43,7 +40,5 @@ class DrawnDecks(CardPool):
 
     decks = tuple(_DECKS)
 
-    def face(
-        self, deck: str, card: str, width: int, height: int
-    ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
+    def face(self, deck: str, card: str, width: int, height: int) -> tuple[UInts8, UInts8]:
         return draw_card(deck, card, width, height)

@@ -15,7 +15,6 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 from PIL import Image
 
 from nsl_bench.core import registry
@@ -23,6 +22,7 @@ from nsl_bench.core.errors import UserError, did_you_mean, unknown
 from nsl_bench.core.options import REQUIRED, option
 from nsl_bench.core.pictures import in_bytes, opened, upright
 from nsl_bench.core.shift import STANDARD
+from nsl_bench.core.types import UInts8
 
 from ..class_folders import ENDINGS, hidden, subfolders
 from .glyphs import ADVERSARIAL, CARDS, RANKS, SUITS
@@ -77,9 +77,7 @@ class DeckFolder(CardPool):
         self.decks = (first, *(deck for deck in decks if deck != first))
         super().__post_init__()
 
-    def face(
-        self, deck: str, card: str, width: int, height: int
-    ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
+    def face(self, deck: str, card: str, width: int, height: int) -> tuple[UInts8, UInts8]:
         picture = _read(self._cards[deck][card])
         scale = min(width / picture.width, height / picture.height)
         size = (max(1, round(picture.width * scale)), max(1, round(picture.height * scale)))

@@ -15,6 +15,8 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image
 
+from nsl_bench.core.types import Bools, Floats, UInts8
+
 Colour = tuple[int, int, int]
 Points = npt.NDArray[np.float64]
 Shape = list[Points]
@@ -146,16 +148,14 @@ class Canvas:
         half = self._fine.shape[0] // 2
         self._fine[-half:] = self._fine[:half][::-1, ::-1]
 
-    def picture(self) -> npt.NDArray[np.uint8]:
+    def picture(self) -> UInts8:
         """uint8 [height, width, 3]: the finished picture."""
         fine = Image.fromarray(self._fine).convert("P")
         fine.putpalette([level for colour in self._colours for level in colour])
         return np.asarray(fine.convert("RGB").reduce(_FINE))
 
 
-def _winding(
-    shape: Shape, scale: npt.NDArray[np.float64], size: tuple[int, ...]
-) -> tuple[slice, slice, npt.NDArray[np.bool_]] | None:
+def _winding(shape: Shape, scale: Floats, size: tuple[int, ...]) -> tuple[slice, slice, Bools] | None:
     """The box of fine pixels that a shape touches, and which of them have their centre inside."""
     corners = np.rint(np.concatenate(shape) * scale).astype(np.int64)
     ends = np.cumsum([len(ring) for ring in shape])

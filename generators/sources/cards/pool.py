@@ -14,13 +14,12 @@ from abc import abstractmethod
 from collections.abc import Mapping
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.options import option
 from nsl_bench.core.seeding import stable_hash
 from nsl_bench.core.source import ALL, ImageSource
-from nsl_bench.core.types import ConceptSpace, PoolPart
+from nsl_bench.core.types import ConceptSpace, Ints, Ints16, PoolPart, UInts8
 
 from ...keyed_random import uniforms
 from ..drawn_pool import part_sizes
@@ -72,18 +71,14 @@ class CardPool(ImageSource):
         self._sprites: dict[tuple[str, str, bool], Sprite] = {}
 
     @abstractmethod
-    def face(
-        self, deck: str, card: str, width: int, height: int
-    ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
+    def face(self, deck: str, card: str, width: int, height: int) -> tuple[UInts8, UInts8]:
         """A card's face, uint8 [h, w, 3], and its outline, uint8 [h, w], fit into a box of this size."""
 
-    def labels(self, part: PoolPart) -> npt.NDArray[np.int16]:
+    def labels(self, part: PoolPart) -> Ints16:
         """int16 [n]: the card of each image, in turn, so that any multiple of their number is stratified."""
         return np.tile(np.arange(len(self.concept_space), dtype=np.int16), self._sizes[part])
 
-    def render(
-        self, part: PoolPart, indices: npt.NDArray[np.int64], variant: str = "standard"
-    ) -> npt.NDArray[np.uint8]:
+    def render(self, part: PoolPart, indices: Ints, variant: str = "standard") -> UInts8:
         """uint8 [m, height, width, 3]; ``"standard"`` means the standard deck whatever its name."""
         if variant == "standard" and variant not in self.variants:
             variant = self.variants[0]
@@ -104,7 +99,7 @@ class CardPool(ImageSource):
         number, concept = divmod(index, len(self.concept_space))
         return self.concept_space.concepts[concept], before[part] + number
 
-    def _paint(self, picture: npt.NDArray[np.uint8], part: PoolPart, index: int, variant: str) -> None:
+    def _paint(self, picture: UInts8, part: PoolPart, index: int, variant: str) -> None:
         """Paint an image of the pool on uint8 [height, width, 3]."""
         card, number = self.card_and_number(part, index)
         key = (self.seed, CARDS.index(card), number)

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
+
+from nsl_bench.core.types import Ints
 
 from ...keyed_random import Dice
 from ..paint import Mask, Picture, Points, blotches, lay, mask_of, soften
@@ -58,7 +59,7 @@ class Canvas:
         depth = cv2.distanceTransform(inside, cv2.DIST_L2, 3)
         return self._points(np.flatnonzero((inside > 0) & (depth < most * self.size)), n)
 
-    def _points(self, pixels: npt.NDArray[np.int64], n: int) -> Points:
+    def _points(self, pixels: Ints, n: int) -> Points:
         if not len(pixels):
             return np.empty((0, 2))
         chosen = pixels[(self.dice.many(n) * len(pixels)).astype(np.int64)]

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
+
+from nsl_bench.core.types import UInts8
 
 from ...keyed_random import Dice
 from ..drawn_pool import DrawnPool
@@ -31,7 +32,7 @@ class DrawnLeaves(DrawnPool):
     version = "1"
     all_concepts = CROP_SPACE
 
-    def draw(self, concept: str, size: int, dice: Dice) -> npt.NDArray[np.uint8]:
+    def draw(self, concept: str, size: int, dice: Dice) -> UInts8:
         picture = _table(size, dice)
         if concept == BACKGROUND:
             _strew(picture, dice)

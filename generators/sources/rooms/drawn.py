@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from nsl_bench.core.types import PoolPart
+from nsl_bench.core.types import Ints, PoolPart, UInts8
 
 from ...keyed_random import Dice
 from ..drawn_pool import DrawnPool
@@ -34,8 +33,8 @@ class _Room:
         left, top, right, bottom: the back wall, as shares of the size.
     """
 
-    picture: npt.NDArray[np.uint8]
-    segments: npt.NDArray[np.uint8]
+    picture: UInts8
+    segments: UInts8
     left: float
     top: float
     right: float
@@ -75,12 +74,12 @@ class DrawnRooms(DrawnPool):
 
     images_per_concept = 250
 
-    def draw(self, concept: str, size: int, dice: Dice) -> npt.NDArray[np.uint8]:
+    def draw(self, concept: str, size: int, dice: Dice) -> UInts8:
         room = _room(ROOMS[concept], size, dice)
         light = (blotches(size, 3, dice) - np.float32(0.5)) * np.float32(44)
         return finish(room.picture + light[..., None], dice, noise=6, gain=(0.75, 1.12))
 
-    def segmentation(self, part: PoolPart, indices: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+    def segmentation(self, part: PoolPart, indices: Ints) -> UInts8:
         size = self.shape[0]
         maps = np.empty((len(indices), size, size), np.uint8)
         for k, index in enumerate(np.asarray(indices).tolist()):

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from PIL import Image
 
 from nsl_bench.core.errors import UserError
-from nsl_bench.core.types import PoolPart
+from nsl_bench.core.types import Ints, PoolPart, UInts8
 
 from ...keyed_random import Dice, permutation
 from ..cards.ink import path
@@ -106,11 +106,11 @@ class SklearnRanks(Glyphs):
         return drawn_sizes(self._images)
 
     @cached_property
-    def _originals(self) -> dict[PoolPart, list[npt.NDArray[np.uint8]]]:
+    def _originals(self) -> dict[PoolPart, list[UInts8]]:
         """uint8 [m, 28, 28] of each digit, by part."""
         levels, digits = sklearn_digits()
         images = np.stack([scale_up(image) for image in (levels.astype(np.int64) * 255 + 8) // 16])
-        result: dict[PoolPart, list[npt.NDArray[np.uint8]]] = {part: [] for part in _PARTS}
+        result: dict[PoolPart, list[UInts8]] = {part: [] for part in _PARTS}
         for digit in range(10):
             rows = np.flatnonzero(digits == digit)
             rows = rows[permutation(len(rows), self._seed, digit)]
@@ -165,14 +165,14 @@ class _Real(Glyphs):
         """Images and their classes."""
 
     @abstractmethod
-    def _rows(self, classes: npt.NDArray[np.uint8], concept: str, which: str) -> npt.NDArray[np.int64]:
+    def _rows(self, classes: UInts8, concept: str, which: str) -> Ints:
         """Which images show a concept, in a fixed order."""
 
     @cached_property
     def _sets(self) -> dict[str, Digits]:
         return {which: self._data(which) for which in ("train", "test")}
 
-    def _rows_by_part(self, concept: str) -> dict[PoolPart, npt.NDArray[np.int64]]:
+    def _rows_by_part(self, concept: str) -> dict[PoolPart, Ints]:
         if concept in self._known:
             return self._known[concept]
         train, test = (self._rows(self._sets[which][1], concept, which) for which in ("train", "test"))
@@ -182,7 +182,7 @@ class _Real(Glyphs):
         return self._known[concept]
 
     @cached_property
-    def _known(self) -> dict[str, dict[PoolPart, npt.NDArray[np.int64]]]:
+    def _known(self) -> dict[str, dict[PoolPart, Ints]]:
         return {}
 
     def sizes(self, concept: str) -> Mapping[PoolPart, int]:
@@ -221,7 +221,7 @@ class MnistRanks(_Real):
     def _data(self, which: Literal["train", "test"]) -> Digits:
         return self._mnist.digits(which)
 
-    def _rows(self, classes: npt.NDArray[np.uint8], concept: str, which: str) -> npt.NDArray[np.int64]:
+    def _rows(self, classes: UInts8, concept: str, which: str) -> Ints:
         digit = int(str(rank_of(concept))[0])
         rows = np.flatnonzero(classes == digit)
         lacking = [d for d in map(int, str(rank_of(concept))) if not (classes == d).any()]
@@ -274,7 +274,7 @@ class EmnistLetters(_Real):
         images, classes = read_glyphs(image_file, label_file)
         return images.swapaxes(1, 2), classes  # EMNIST's images lie on their side
 
-    def _rows(self, classes: npt.NDArray[np.uint8], concept: str, which: str) -> npt.NDArray[np.int64]:
+    def _rows(self, classes: UInts8, concept: str, which: str) -> Ints:
         first = 1 if self._split == "letters" else 10
         rows = np.flatnonzero(classes == first + SUITS.index(concept))
         if not len(rows):
@@ -302,7 +302,7 @@ FONTS: Mapping[str, Mapping[str, list[Line]]] = {
 """Lines of a pen for each letter, on a grid 4 wide and 6 high."""
 
 
-def draw_letter(letter: str, dice: Dice) -> npt.NDArray[np.uint8]:
+def draw_letter(letter: str, dice: Dice) -> UInts8:
     """uint8 [28, 28]: a white letter on black, in one of `FONTS` and a hand that the dice decide."""
     strokes = FONTS[dice.pick(tuple(FONTS))][letter]
     height = dice.between(2.5, 3.3)

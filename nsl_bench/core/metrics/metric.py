@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from nsl_bench.core.types import Bools, Floats, Ints
+
 if TYPE_CHECKING:
     from nsl_bench.core.types import Hypothesis
 
@@ -38,14 +40,14 @@ class Answers:
         images: int [n], number of images of each row; None if unknown.
     """
 
-    labels: npt.NDArray[np.int64]
+    labels: Ints
     predicted: npt.NDArray[np.integer[Any]]
     label_names: tuple[str, ...]
     evaluation: str = "framework"
     is_last: bool = True
-    probabilities: npt.NDArray[np.float64] | None = None
-    shifted: npt.NDArray[np.bool_] | None = None
-    network_uncertainty: npt.NDArray[np.float64] | None = None
+    probabilities: Floats | None = None
+    shifted: Bools | None = None
+    network_uncertainty: Floats | None = None
     rules: Hypothesis | None = None
     record: Mapping[str, float] = field(default_factory=dict)
     steps: npt.NDArray[np.integer[Any]] | None = None
@@ -95,8 +97,8 @@ class Metric:
     evaluation: Evaluation = "last"
     needs: tuple[Need, ...] = ()
     compute: Callable[[Answers], float] | None = None
-    per_example: Callable[[Answers], npt.NDArray[np.float64]] | None = None
-    per_label: Callable[[Answers], npt.NDArray[np.float64]] | None = None
+    per_example: Callable[[Answers], Floats] | None = None
+    per_label: Callable[[Answers], Floats] | None = None
     logarithmic: bool = False
     of_true_rule: bool = False
 

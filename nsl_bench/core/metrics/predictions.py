@@ -11,10 +11,11 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from nsl_bench.core.types import Floats, Ints, Ints16
+
 Labels = npt.NDArray[np.integer]
 Probabilities = npt.NDArray[np.floating]
 Float = TypeVar("Float", bound=np.floating)
-Floats = npt.NDArray[np.float64]
 
 _LEAST = 1e-15
 _FOUND = 0.95
@@ -64,10 +65,10 @@ def brier_score(probabilities: Probabilities, labels: Labels) -> float:
     return float(np.mean(brier_scores(probabilities, labels)))
 
 
-def brier_scores(probabilities: Probabilities, labels: Labels) -> npt.NDArray[np.float64]:
+def brier_scores(probabilities: Probabilities, labels: Labels) -> Floats:
     """float64 [n]: each example's ``sum_k (p_k - y_k)^2``."""
     truth = np.eye(probabilities.shape[1])[labels]
-    scores: npt.NDArray[np.float64] = np.sum((probabilities - truth) ** 2, axis=1)
+    scores: Floats = np.sum((probabilities - truth) ** 2, axis=1)
     return scores
 
 
@@ -85,9 +86,7 @@ def calibration_error(probabilities: Probabilities, labels: Labels, bins: int = 
     return float(np.abs(right - confidence).sum() / count.sum())
 
 
-def reliability(
-    probabilities: Probabilities, labels: Labels, bins: int = 15
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def reliability(probabilities: Probabilities, labels: Labels, bins: int = 15) -> tuple[Ints, Floats, Floats]:
     """Data of a reliability diagram, by equal-width bins of the largest probability.
 
     Args:
@@ -108,9 +107,9 @@ def reliability(
     )
 
 
-def most_probable(probabilities: Probabilities) -> npt.NDArray[np.int16]:
+def most_probable(probabilities: Probabilities) -> Ints16:
     """int16 [n]: the most probable label, the first on ties, -1 where all are zero."""
-    best: npt.NDArray[np.int16] = probabilities.argmax(axis=1).astype(np.int16)
+    best: Ints16 = probabilities.argmax(axis=1).astype(np.int16)
     best[probabilities.max(axis=1) <= 0] = -1
     return best
 
@@ -126,7 +125,7 @@ def invalid_mass(probabilities: Probabilities) -> float:
     return float(np.mean(np.clip(1.0 - probabilities.sum(axis=1), 0.0, 1.0)))
 
 
-def f1_scores(predicted: Labels, labels: Labels, n_labels: int) -> npt.NDArray[np.float64]:
+def f1_scores(predicted: Labels, labels: Labels, n_labels: int) -> Floats:
     """float64 [n_labels]: the harmonic mean of precision and recall of each label.
 
     Args:
@@ -141,7 +140,7 @@ def f1_scores(predicted: Labels, labels: Labels, n_labels: int) -> npt.NDArray[n
     n_predicted = np.bincount(predicted[predicted >= 0], minlength=n_labels)
     there = np.bincount(labels, minlength=n_labels)
     with np.errstate(invalid="ignore"):
-        scores: npt.NDArray[np.float64] = 2 * hits / (n_predicted + there)
+        scores: Floats = 2 * hits / (n_predicted + there)
     return scores
 
 

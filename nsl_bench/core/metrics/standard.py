@@ -12,9 +12,8 @@ import numpy.typing as npt
 from nsl_bench.core.metrics import predictions as of
 from nsl_bench.core.metrics.metric import Answers, Evaluation, Metric, Need
 from nsl_bench.core.sequences import all_of
-from nsl_bench.core.types import AMBIGUOUS, UNDECIDED
+from nsl_bench.core.types import AMBIGUOUS, UNDECIDED, Bools, Floats
 
-Floats = npt.NDArray[np.float64]
 Labels = npt.NDArray[np.int64]
 
 
@@ -64,7 +63,7 @@ def _network(answers: Answers) -> Floats:
     return answers.network_uncertainty
 
 
-def _shifted(answers: Answers) -> npt.NDArray[np.bool_]:
+def _shifted(answers: Answers) -> Bools:
     assert answers.shifted is not None
     return answers.shifted
 

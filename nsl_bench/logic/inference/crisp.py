@@ -13,9 +13,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from nsl_bench.core.types import AMBIGUOUS, UNDECIDED, LabelSpace
+from nsl_bench.core.types import AMBIGUOUS, UNDECIDED, Bools, Ints16, LabelSpace
 from nsl_bench.logic.asp.atoms import goal_of, read_atom
 from nsl_bench.logic.asp.parsing import grounded
 from nsl_bench.logic.asp.program import Program, parse
@@ -28,7 +27,7 @@ _FACTS_AT_ONCE = 20_000
 
 def crisp_labels(
     rules: Sequence[str], background: str, contexts: Sequence[tuple[str, ...]], labels: LabelSpace
-) -> npt.NDArray[np.int16]:
+) -> Ints16:
     """The label of each example under a hypothesis.
 
     Args:
@@ -57,7 +56,7 @@ def crisp_labels(
 
 def derived(
     rules: Sequence[str], background: str, contexts: Sequence[tuple[str, ...]], atoms: Sequence[str]
-) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+) -> tuple[Bools, Bools]:
     """The ground atoms that follow for each example.
 
     Args:
@@ -122,11 +121,7 @@ def _chunks(sizes: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def _answer(
-    replicas: Replicas,
-    facts: Sequence[Sequence[str]],
-    goals: Sequence[Any],
-    holds: npt.NDArray[np.bool_],
-    consistent: npt.NDArray[np.bool_],
+    replicas: Replicas, facts: Sequence[Sequence[str]], goals: Sequence[Any], holds: Bools, consistent: Bools
 ) -> None:
     """Fill the rows of these examples; the program is stratified."""
     lines = [
@@ -156,9 +151,7 @@ def _answer(
                 consistent[atom.symbol.arguments[0].number] = False
 
 
-def _answer_one(
-    program: Program, context: tuple[str, ...], goals: Sequence[Any], holds: npt.NDArray[np.bool_]
-) -> bool:
+def _answer_one(program: Program, context: tuple[str, ...], goals: Sequence[Any], holds: Bools) -> bool:
     """Fill one example's row with its cautious consequences; whether it has an answer set at all."""
     statements = parse("".join(f"{text}.\n" for text in context), "the context of an example")
     whole = program + statements

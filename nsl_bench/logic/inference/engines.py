@@ -24,6 +24,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import Floats, Ints
 from nsl_bench.logic.inference.exact.decision_diagram import Diagram
 from nsl_bench.logic.inference.exact.truth_table import TooLarge, outcome_table
 from nsl_bench.logic.inference.forward.compiled import Forward, Masses, cores
@@ -32,7 +33,6 @@ from nsl_bench.logic.inference.program.ground import GroundProgram, ground
 from nsl_bench.logic.inference.query import Answer, Query, Vectors, checked_vectors, outcomes, slack
 from nsl_bench.logic.inference.sampling import draw, standard_error
 
-Floats = npt.NDArray[np.float64]
 Rows = npt.NDArray[np.int64]
 Facts = Sequence[tuple[str, ...]] | None
 
@@ -158,7 +158,7 @@ def compiled(query: Query, own: tuple[str, ...] = (), facts: tuple[str, ...] | N
     return _cache.compiled(query, own, own if facts is None else facts)
 
 
-def _groups(query: Query, n: int, facts: Facts) -> list[tuple[Compiled, npt.NDArray[np.int64]]]:
+def _groups(query: Query, n: int, facts: Facts) -> list[tuple[Compiled, Ints]]:
     """The examples by their other facts, with the program of each group."""
     if facts is not None and len(facts) != n:
         raise UserError(f"facts must have one entry per example; got {len(facts)} for {n} examples.")

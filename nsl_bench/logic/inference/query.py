@@ -15,14 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.core.errors import UserError
-from nsl_bench.core.types import LabelSpace
+from nsl_bench.core.types import Bools, Floats, LabelSpace
 
 NEGLIGIBLE = 1e-5
 """Concepts with at most this probability are dropped; what a vector then lacks to 1 shows nothing."""
 
 _ROUNDING = 1e-5
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -119,7 +117,7 @@ class Vectors(NamedTuple):
 
     full: Floats
     kept: Floats
-    apart: npt.NDArray[np.bool_]
+    apart: Bools
 
 
 def checked_vectors(query: Query, probabilities: npt.ArrayLike) -> Vectors:

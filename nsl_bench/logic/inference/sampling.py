@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from functools import reduce
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from nsl_bench.core.types import Array, Bools, Floats, Ints
 from nsl_bench.logic.inference.program.domains import Domains
 from nsl_bench.logic.inference.program.ground import NEVER, GroundRule
 
@@ -18,7 +18,7 @@ _PRIOR = 8.0
 errors), so that "never in 1000 draws" has an error, too."""
 
 
-def standard_error(hits: npt.NDArray[Any], draws: int) -> npt.NDArray[np.float64]:
+def standard_error(hits: Array, draws: int) -> Floats:
     """The standard error of ``hits / draws``; it is not 0 even if all draws agree.
 
     Args:
@@ -30,9 +30,7 @@ def standard_error(hits: npt.NDArray[Any], draws: int) -> npt.NDArray[np.float64
     return np.asarray(np.sqrt(share * (1 - share) / n), np.float64)
 
 
-def draw(
-    domains: Domains, probabilities: npt.NDArray[np.float64], samples: int, rng: np.random.Generator
-) -> npt.NDArray[np.int64]:
+def draw(domains: Domains, probabilities: Floats, samples: int, rng: np.random.Generator) -> Ints:
     """Count the outcomes of sampled worlds of one example.
 
     Args:
@@ -74,7 +72,7 @@ def draw(
     return _count(domains, values, nothing, samples)
 
 
-def _pack(flags: npt.NDArray[np.bool_]) -> Words:
+def _pack(flags: Bools) -> Words:
     padded = np.zeros(-(-len(flags) // 64) * 64, np.bool_)
     padded[: len(flags)] = flags
     packed: Words = np.packbits(padded).view(np.uint64)
@@ -101,9 +99,7 @@ def _fires(rule: GroundRule, values: dict[int, Words | None], nothing: Words, sa
     return reduce(np.bitwise_and, factors, ~nothing) if factors else ~nothing
 
 
-def _count(
-    domains: Domains, values: dict[int, Words | None], nothing: Words, samples: int
-) -> npt.NDArray[np.int64]:
+def _count(domains: Domains, values: dict[int, Words | None], nothing: Words, samples: int) -> Ints:
     goals = domains.program.goals
     n = len(goals)
     once, twice = nothing, nothing

@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from nsl_bench.core.types import Bools
+
 try:  # what hashlib takes it from; hashlib itself loads OpenSSL, which takes 3 MiB
     from _blake2 import blake2b
 except ImportError:
@@ -14,7 +16,7 @@ Bits = npt.NDArray[np.uint64]
 """uint64 [..., words]: bit ``c % 64`` of word ``c // 64`` belongs to column ``c``."""
 
 
-def pack(flags: npt.NDArray[np.bool_]) -> Bits:
+def pack(flags: Bools) -> Bits:
     """Packs bool [..., n] into uint64 [..., ceil(n / 64)]."""
     n = flags.shape[-1]
     octets = np.packbits(flags, axis=-1, bitorder="little")
@@ -28,7 +30,7 @@ def pack(flags: npt.NDArray[np.bool_]) -> Bits:
     return np.ascontiguousarray(octets).view(np.uint64)
 
 
-def unpack(bits: Bits, n: int) -> npt.NDArray[np.bool_]:
+def unpack(bits: Bits, n: int) -> Bools:
     """The bool [..., n] that `pack` packed."""
     octets = np.ascontiguousarray(bits).view(np.uint8)
     return np.unpackbits(octets, axis=-1, count=n, bitorder="little").view(np.bool_)
@@ -39,7 +41,7 @@ def indices(bits: Bits, n: int) -> npt.NDArray[np.intp]:
     return np.flatnonzero(unpack(bits, n))
 
 
-def unique_rows(flags: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+def unique_rows(flags: Bools) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     """Where each distinct row of bool [n, m] occurs first, and which of them each row is."""
     if not flags.size:
         return np.zeros(min(len(flags), 1), np.intp), np.zeros(len(flags), np.intp)

@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, Unpack
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core import cache
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.options import option
+from nsl_bench.core.types import Ints16
 from nsl_bench.perception import training
 from nsl_bench.perception.classifier import PresetClassifier, blank
 from nsl_bench.perception.network import How, OptionValue, Renderer
@@ -105,9 +105,7 @@ class Backbone(PresetClassifier):
         height, width = (min(64, n) for n in shape[:2]) if self.quick else (224, 224)
         return Sizes(self.model, self.height or height, self.width or width, shape[2], outputs)
 
-    def check(
-        self, shape: tuple[int, int, int], labels: npt.NDArray[np.int16], concepts: tuple[str, ...]
-    ) -> None:
+    def check(self, shape: tuple[int, int, int], labels: Ints16, concepts: tuple[str, ...]) -> None:
         start = load_start(self.model, self.weights)
         self._start_from(start, blank(self.design(shape, len(concepts))))
 
@@ -118,9 +116,7 @@ class Backbone(PresetClassifier):
         take(inner, start, self.weights, new=(last,))
         return module
 
-    def fit(
-        self, render: Renderer, labels: npt.NDArray[np.int16], concepts: tuple[str, ...], **how: Unpack[How]
-    ) -> Self:
+    def fit(self, render: Renderer, labels: Ints16, concepts: tuple[str, ...], **how: Unpack[How]) -> Self:
         design = self.design(render(np.zeros(1, np.int64)).shape[1:], len(concepts))
         start = load_start(self.model, self.weights)
         rows = training.first_of_each(labels, self.images_per_concept or (120 if self.quick else None))

@@ -14,10 +14,10 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self, Unpack
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.options import option
+from nsl_bench.core.types import Array, Floats, Ints, Ints16, UInts8
 from nsl_bench.perception import training
 from nsl_bench.perception.classifier import PresetClassifier
 from nsl_bench.perception.network import How, Renderer
@@ -148,9 +148,7 @@ class EDLGen(PresetClassifier):
             kind, self.height or height, self.width or width, channels, self.dense or dense, outputs
         )
 
-    def check(
-        self, shape: tuple[int, int, int], labels: npt.NDArray[np.int16], concepts: tuple[str, ...]
-    ) -> None:
+    def check(self, shape: tuple[int, int, int], labels: Ints16, concepts: tuple[str, ...]) -> None:
         super().check(shape, labels, concepts)
         self._fakes(self.design(shape, len(concepts)))
 
@@ -161,9 +159,7 @@ class EDLGen(PresetClassifier):
         height, width = design.height // part, design.width // part
         return Shape(height, width, design.channels, self.latent, filters), part
 
-    def fit(
-        self, render: Renderer, labels: npt.NDArray[np.int16], concepts: tuple[str, ...], **how: Unpack[How]
-    ) -> Self:
+    def fit(self, render: Renderer, labels: Ints16, concepts: tuple[str, ...], **how: Unpack[How]) -> Self:
         shape = render(np.zeros(1, np.int64)).shape[1:]
         design, basis = self.design(shape, len(concepts)), self.basis(shape)
         if basis is not None:
@@ -215,9 +211,9 @@ class EDLGen(PresetClassifier):
         self,
         design: Architecture,
         shape: Shape,
-        start: Mapping[str, npt.NDArray[Any]],
-        images: npt.NDArray[np.uint8],
-        labels: npt.NDArray[np.int64],
+        start: Mapping[str, Array],
+        images: UInts8,
+        labels: Ints,
         decay: float,
         settings: training.Settings,
     ) -> Any:
@@ -244,7 +240,7 @@ class EDLGen(PresetClassifier):
             kinds = self._kinds(design.channels)
             spread, centre = (deviation, mean / deviation) if self.fakes == "inputs" else (127.5, 1)
 
-            def step(rows: npt.NDArray[np.int64], done: float) -> None:
+            def step(rows: Ints, done: float) -> None:
                 chosen = training.moved(images[rows], settings.jitter, order)
                 pixels = _tensor(chosen, device)
                 target = torch.from_numpy(labels[rows]).to(device)
@@ -295,7 +291,7 @@ class EDLGen(PresetClassifier):
         training.finished(self._module)
         return scale
 
-    def _rescale(self, module: Any, images: npt.NDArray[np.uint8], labels: npt.NDArray[np.int64]) -> None:
+    def _rescale(self, module: Any, images: UInts8, labels: Ints) -> None:
         """Make a Softmax CNN's logits evidence: only their differences meant anything so far.
 
         The last layer is scaled and moved so that on train images an own logit is about 6, another about -2.
@@ -318,18 +314,16 @@ class EDLGen(PresetClassifier):
         # What is predicted depends on it, so predictions in the cache do.
         return {**super().header, "most_logit": _MOST_LOGIT}
 
-    def probabilities(self, logits: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def probabilities(self, logits: Floats) -> Floats:
         return _shares(logits)
 
-    def uncertainty(self, images: npt.NDArray[np.uint8]) -> npt.NDArray[np.float64]:
+    def uncertainty(self, images: UInts8) -> Floats:
         """float64 [m]: ``K / sum(alpha)``, in 0..1, of images, uint8 [m, height, width, channels]."""
         alpha = _alpha(self.logits(images))
         return np.asarray(alpha.shape[1] / alpha.sum(axis=1), np.float64)
 
 
-def best_scale(
-    own: npt.NDArray[np.float64], strange: npt.NDArray[np.float64], labels: npt.NDArray[np.int64]
-) -> float:
+def best_scale(own: Floats, strange: Floats, labels: Ints) -> float:
     """The factor in 1..8 for logits that is best on images and on strange ones, half and half.
 
     Best is the least Brier score, where a strange image shows every concept with the same probability.
@@ -352,7 +346,7 @@ def best_scale(
     return min(scales, key=brier)
 
 
-def _shares(logits: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _shares(logits: Floats) -> Floats:
     alpha = _alpha(logits)
     return np.asarray(alpha / alpha.sum(axis=1, keepdims=True), np.float64)
 
@@ -377,7 +371,7 @@ def _resized(images: Any, size: tuple[int, int]) -> Any:
     return interpolate(images.float(), size=size, mode="bilinear", antialias=True, align_corners=False)
 
 
-def _alpha(logits: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _alpha(logits: Floats) -> Floats:
     return np.exp(np.clip(logits, -_MOST_LOGIT, _MOST_LOGIT)) + 1
 
 
@@ -418,7 +412,7 @@ def total_evidence(strange: Any) -> Any:
     return softplus(strange.logsumexp(1)).mean()
 
 
-def _tensor(images: npt.NDArray[np.uint8], device: Any) -> Any:
+def _tensor(images: UInts8, device: Any) -> Any:
     """Float [m, channels, height, width] of images, in 0..255."""
     import torch
 

@@ -20,9 +20,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import Floats, Ints16, UInts8
 
 _LEAST_SIDE = 16
 _NOISE_UNITS = 2
@@ -201,9 +201,7 @@ def _crop(height: int, width: int) -> Any:
 _CELLS = (1, 2, 4, 8, 16)
 
 
-def halved(
-    images: npt.NDArray[np.uint8], labels: npt.NDArray[np.int16], rng: np.random.Generator
-) -> npt.NDArray[np.uint8]:
+def halved(images: UInts8, labels: Ints16, rng: np.random.Generator) -> UInts8:
     """Join the upper half of each image with the lower half of an image of another concept.
 
     Args:
@@ -217,7 +215,7 @@ def halved(
     return result
 
 
-def fields(images: npt.NDArray[np.uint8], rng: np.random.Generator) -> npt.NDArray[np.uint8]:
+def fields(images: UInts8, rng: np.random.Generator) -> UInts8:
     """Replace each image by random colours: one for the whole image, or 2 x 2 to 16 x 16 that blend."""
     height, width, channels = images.shape[1:]
     result = np.empty_like(images)
@@ -228,7 +226,7 @@ def fields(images: npt.NDArray[np.uint8], rng: np.random.Generator) -> npt.NDArr
     return result
 
 
-def recoloured(images: npt.NDArray[np.uint8], rng: np.random.Generator) -> npt.NDArray[np.uint8]:
+def recoloured(images: UInts8, rng: np.random.Generator) -> UInts8:
     """Change the colours of each image: every corner of the colour cube gets a random colour.
 
     Colours between the corners blend. Inverted, darker and grey images and images with exchanged channels are
@@ -247,7 +245,7 @@ def recoloured(images: npt.NDArray[np.uint8], rng: np.random.Generator) -> npt.N
     return np.rint(result).clip(0, 255).astype(np.uint8)
 
 
-def shuffled(images: npt.NDArray[np.uint8], rng: np.random.Generator) -> npt.NDArray[np.uint8]:
+def shuffled(images: UInts8, rng: np.random.Generator) -> UInts8:
     """Exchange the four quarters of each image at random, so that none stays where it was."""
     height, width = (side // 2 for side in images.shape[1:3])
     places = [(slice(y, y + height), slice(x, x + width)) for y in (0, height) for x in (0, width)]
@@ -261,16 +259,14 @@ def shuffled(images: npt.NDArray[np.uint8], rng: np.random.Generator) -> npt.NDA
     return result
 
 
-KINDS: Mapping[str, Callable[[npt.NDArray[np.uint8], np.random.Generator], npt.NDArray[np.uint8]]] = {
+KINDS: Mapping[str, Callable[[UInts8, np.random.Generator], UInts8]] = {
     "fields": fields,
     "recoloured": recoloured,
     "shuffled": shuffled,
 }
 
 
-def made_strange(
-    images: npt.NDArray[np.uint8], kinds: Sequence[str], rng: np.random.Generator
-) -> npt.NDArray[np.uint8]:
+def made_strange(images: UInts8, kinds: Sequence[str], rng: np.random.Generator) -> UInts8:
     """Make each image strange in one of several ways, each as likely as another."""
     result = np.empty_like(images)
     chosen = rng.integers(0, len(kinds), len(images))
@@ -280,7 +276,7 @@ def made_strange(
     return result
 
 
-def _blend(side: int, cells: int) -> npt.NDArray[np.float64]:
+def _blend(side: int, cells: int) -> Floats:
     """float64 [side, cells]: shares of each of `cells` points, evenly spaced, in each pixel of a line."""
     if cells == 1:
         return np.ones((side, 1))

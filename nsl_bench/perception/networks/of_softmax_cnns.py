@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.options import option, options_of
+from nsl_bench.core.types import Array, Floats, Floats32, Ints, Ints16, UInts8
 from nsl_bench.data.content import chunks
 from nsl_bench.perception.classifier import softmax
 from nsl_bench.perception.network import MetaNetwork, Network, Renderer
@@ -65,15 +65,11 @@ class TemperatureScaling(OfSoftmaxCNNs):
         super().__post_init__()
         self.temperature = 1.0
 
-    def check(
-        self, shape: tuple[int, int, int], labels: npt.NDArray[np.int16], concepts: tuple[str, ...]
-    ) -> None:
+    def check(self, shape: tuple[int, int, int], labels: Ints16, concepts: tuple[str, ...]) -> None:
         inner = self._member(self.seed)
         self._held_out(inner, labels, inner.design(shape, len(concepts)))
 
-    def _held_out(
-        self, inner: SoftmaxCNN, labels: npt.NDArray[np.int16], design: Architecture
-    ) -> npt.NDArray[np.int64]:
+    def _held_out(self, inner: SoftmaxCNN, labels: Ints16, design: Architecture) -> Ints:
         """int64: the train images that choose the temperature."""
         _, rows = inner.train_rows(labels, design)
         if not len(rows):
@@ -84,11 +80,7 @@ class TemperatureScaling(OfSoftmaxCNNs):
         return rows
 
     def combine(
-        self,
-        parts: Sequence[Network],
-        render: Renderer,
-        labels: npt.NDArray[np.int16],
-        concepts: tuple[str, ...],
+        self, parts: Sequence[Network], render: Renderer, labels: Ints16, concepts: tuple[str, ...]
     ) -> Self:
         super().combine(parts, render, labels, concepts)
         inner = self._inner()
@@ -99,13 +91,13 @@ class TemperatureScaling(OfSoftmaxCNNs):
         self.details["temperature"] = round(self.temperature, 4)
         return self
 
-    def predict_proba(self, images: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
+    def predict_proba(self, images: UInts8) -> Floats32:
         return np.asarray(softmax(self._inner().logits(images) / self.temperature), np.float32)
 
-    def parameters(self) -> Mapping[str, npt.NDArray[Any]]:
+    def parameters(self) -> Mapping[str, Array]:
         return {**super().parameters(), "temperature": np.array([self.temperature], np.float64)}
 
-    def restore(self, parameters: Mapping[str, npt.NDArray[Any]], header: Mapping[str, Any]) -> None:
+    def restore(self, parameters: Mapping[str, Array], header: Mapping[str, Any]) -> None:
         temperature = parameters.get("temperature")
         if temperature is None or temperature.shape != (1,) or not temperature[0] > 0:
             raise ValueError("it must have a temperature above 0")
@@ -113,7 +105,7 @@ class TemperatureScaling(OfSoftmaxCNNs):
         self.temperature = float(temperature[0])
 
 
-def _best_temperature(logits: npt.NDArray[np.float64], labels: npt.NDArray[np.int64]) -> float:
+def _best_temperature(logits: Floats, labels: Ints) -> float:
     """The number in 0.05..20 by which to divide logits so that the labels are most likely.
 
     If every label is the greatest logit's, nothing speaks against ever more certainty; then it is at least 1.
@@ -147,7 +139,7 @@ class DeepEnsemble(OfSoftmaxCNNs):
         first = self.seed * self.size
         return tuple(self._member(first + k) for k in range(self.size))
 
-    def predict_proba(self, images: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
+    def predict_proba(self, images: UInts8) -> Floats32:
         parts = self.trained_parts()
         total = sum(part.predict_proba(images).astype(np.float64) for part in parts)
         return np.asarray(total / len(parts), np.float32)
@@ -164,7 +156,7 @@ class MCDropout(OfSoftmaxCNNs):
     name = "mc_dropout"
     samples: int = option(20, "number of predictions per image", least=1)
 
-    def predict_proba(self, images: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
+    def predict_proba(self, images: UInts8) -> Floats32:
         sampled = self._inner().logits(images, lambda module: _sampled(module, self.samples, self.seed))
         return np.asarray(sampled, np.float32)
 

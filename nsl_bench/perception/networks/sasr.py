@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, Unpack
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core import cache
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.options import option
+from nsl_bench.core.types import Ints, Ints16, UInts8
 from nsl_bench.perception import training
 from nsl_bench.perception.classifier import PresetClassifier, blank, collect
 from nsl_bench.perception.network import How, OptionValue, Renderer, Segmentation
@@ -245,9 +245,7 @@ class SASR(PresetClassifier):
         model = fitting if self.model == "auto" else self.model
         return SceneSizes(model, self.height or height, self.width or width, 3, segments, outputs)
 
-    def check(
-        self, shape: tuple[int, int, int], labels: npt.NDArray[np.int16], concepts: tuple[str, ...]
-    ) -> None:
+    def check(self, shape: tuple[int, int, int], labels: Ints16, concepts: tuple[str, ...]) -> None:
         start = _published(self.published)
         self._start_from(start, blank(self.design(shape, len(concepts))))
 
@@ -257,7 +255,7 @@ class SASR(PresetClassifier):
     def fit(
         self,
         render: Renderer,
-        labels: npt.NDArray[np.int16],
+        labels: Ints16,
         concepts: tuple[str, ...],
         *,
         segmentation: Segmentation | None = None,
@@ -291,9 +289,9 @@ class SASR(PresetClassifier):
         self,
         design: SceneSizes,
         start: Mapping[str, Any],
-        images: npt.NDArray[np.uint8],
-        maps: npt.NDArray[np.uint8],
-        labels: npt.NDArray[np.int64],
+        images: UInts8,
+        maps: UInts8,
+        labels: Ints,
         settings: training.Settings,
     ) -> Any:
         import torch
@@ -308,7 +306,7 @@ class SASR(PresetClassifier):
             optimiser = torch.optim.Adam(module.parameters(), lr=settings.learning_rate)
             module.train()
 
-            def step(rows: npt.NDArray[np.int64], done: float) -> None:
+            def step(rows: Ints, done: float) -> None:
                 batch = training.tensor(images[rows], self._mean, self._deviation).to(device)
                 target = torch.from_numpy(labels[rows]).to(device)
                 classes = torch.from_numpy(maps[rows][..., 0].astype(np.int64)).to(device)
@@ -327,7 +325,7 @@ class SASR(PresetClassifier):
         return training.finished(module)
 
 
-def _nearest(maps: npt.NDArray[np.uint8], size: tuple[int, int]) -> npt.NDArray[np.uint8]:
+def _nearest(maps: UInts8, size: tuple[int, int]) -> UInts8:
     """uint8 [m, *size, 1]: maps [m, height, width] at another size, without mixing what pixels show."""
     rows = (np.arange(size[0]) + 0.5) * maps.shape[1] / size[0]
     columns = (np.arange(size[1]) + 0.5) * maps.shape[2] / size[1]

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self, Unpack
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.options import option
+from nsl_bench.core.types import Ints, Ints16
 from nsl_bench.perception import training
 from nsl_bench.perception.classifier import PresetClassifier
 from nsl_bench.perception.network import How, Renderer
@@ -163,9 +163,7 @@ class SoftmaxCNN(PresetClassifier):
             kind, self.height or height, self.width or width, channels, self.dense or dense, outputs
         )
 
-    def train_rows(
-        self, labels: npt.NDArray[np.int16], design: Architecture
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def train_rows(self, labels: Ints16, design: Architecture) -> tuple[Ints, Ints]:
         """int64: the rows to train on, and those that are left out for calibrating."""
         usual = None
         if self.quick and design.kind not in _OF_DIGITS:
@@ -175,9 +173,7 @@ class SoftmaxCNN(PresetClassifier):
         out = training.last_of_each(labels[rows], self.held_out)
         return rows[~out], rows[out]
 
-    def fit(
-        self, render: Renderer, labels: npt.NDArray[np.int16], concepts: tuple[str, ...], **how: Unpack[How]
-    ) -> Self:
+    def fit(self, render: Renderer, labels: Ints16, concepts: tuple[str, ...], **how: Unpack[How]) -> Self:
         design = self.design(render(np.zeros(1, np.int64)).shape[1:], len(concepts))
         rows, _ = self.train_rows(labels, design)
         images = self._collect(render, rows, design, how)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from nsl_bench.core.types import Array, Bools
 from nsl_bench.learners.images import thumbnails
 from nsl_bench.learners.papers.neuid3.networks import Networks
 from nsl_bench.learners.view import TrackError, View
@@ -32,7 +32,7 @@ class Data:
     n: int
     images: Any
     probabilities: Any
-    metadata: dict[str, npt.NDArray[Any]]
+    metadata: dict[str, Array]
 
 
 class Question(ABC):
@@ -77,7 +77,7 @@ class Fact(Question):
         concepts: bool [concepts], the concepts of which the fact tells.
     """
 
-    def __init__(self, fact: str, slot: int, concepts: npt.NDArray[np.bool_]) -> None:
+    def __init__(self, fact: str, slot: int, concepts: Bools) -> None:
         self.name = self.words = fact
         self.slot, self.concepts = slot, concepts
 

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from nsl_bench.core.types import Floats
 from nsl_bench.learners.view import View
 
 CLIP = 1e-6
@@ -294,7 +294,7 @@ LEAST = 0.5
 """Weight that the likeliest answer and memory of a product must have to become an entry."""
 
 
-def program(theta: npt.NDArray[np.float64], values: tuple[int, ...], view: View) -> tuple[str, ...]:
+def program(theta: Floats, values: tuple[int, ...], view: View) -> tuple[str, ...]:
     """The rules of a circuit.
 
     Args:
@@ -321,7 +321,7 @@ def program(theta: npt.NDArray[np.float64], values: tuple[int, ...], view: View)
     return tuple(rules)
 
 
-def _entries(theta: npt.NDArray[np.float64], values: tuple[int, ...]) -> list[str]:
+def _entries(theta: Floats, values: tuple[int, ...]) -> list[str]:
     """A fact for each product whose weights have become nearly certain."""
     worlds, memory, answers, out = theta.shape
     flat = theta.reshape(worlds, memory, answers * out)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from nsl_bench.core.types import Bools, Ints
 from nsl_bench.learners.papers.ntoc.circuit import TableCircuit
 
 LEAST_PROBABILITY = 1e-6
@@ -52,10 +53,10 @@ class Facts:
 
     worlds: Table
     came: Table
-    answer: npt.NDArray[np.int64]
+    answer: Ints
     went: Table
 
-    def needs(self, allowed: npt.NDArray[np.bool_]) -> tuple[Table, float]:
+    def needs(self, allowed: Bools) -> tuple[Table, float]:
         """How many samples need each world, and the semantic loss of a circuit.
 
         A sample needs a set of worlds by ``1 - exp(-rise)``, where `rise` is by how much its loss rises if
@@ -94,7 +95,7 @@ class Found:
     """
 
     products: tuple[Product, ...]
-    allowed: npt.NDArray[np.bool_]
+    allowed: Bools
     loss: float
     splits: int
     ended: str
@@ -170,7 +171,7 @@ class Search:
         allowed = self.allowed.reshape(self._flat)
         return Found(tuple(self.products), allowed, self.loss, splits, ended)
 
-    def _measured(self, allowed: npt.NDArray[np.bool_]) -> tuple[Table, float]:
+    def _measured(self, allowed: Bools) -> tuple[Table, float]:
         needs, loss = self.facts.needs(allowed.reshape(self._flat))
         return needs.reshape(self.shape), loss
 
@@ -285,7 +286,7 @@ def facts_of(worlds: Any, came: Any, answer: Any, went: Any) -> Facts:
     return Facts(world, entered, np.asarray(answer, np.int64), left)
 
 
-def some_of(sequences: int, steps: int, worlds: int, seed: int) -> npt.NDArray[np.int64]:
+def some_of(sequences: int, steps: int, worlds: int, seed: int) -> Ints:
     """The sequences that a search looks at, in random order."""
     most = max(1, min(MOST_SAMPLES, MOST_NUMBERS // worlds) // steps)
     return np.random.default_rng(seed).permutation(sequences)[:most]

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from nsl_bench.core.types import Array, Floats, Ints
 from nsl_bench.logic.inference.exact.truth_table import TooLarge
 
 _AT_ONCE = 128
@@ -37,11 +37,11 @@ class Diagram:
     """
 
     slots: tuple[int, ...]
-    levels: tuple[npt.NDArray[np.int64], ...]
-    leaves: npt.NDArray[Any]
+    levels: tuple[Ints, ...]
+    leaves: Array
 
     @classmethod
-    def of(cls, slots: tuple[int, ...], table: npt.NDArray[Any]) -> Diagram:
+    def of(cls, slots: tuple[int, ...], table: Array) -> Diagram:
         """The diagram of a table with an axis for each slot.
 
         Its size depends on the order in which the slots are read: where that is large in the given
@@ -66,12 +66,12 @@ class Diagram:
         return best
 
     @classmethod
-    def _in_order(cls, slots: tuple[int, ...], table: npt.NDArray[Any]) -> Diagram | None:
+    def _in_order(cls, slots: tuple[int, ...], table: Array) -> Diagram | None:
         """The diagram that reads the slots in an order; None if it is too large."""
         leaves = np.flatnonzero(np.bincount(table.ravel(), minlength=1)).astype(table.dtype)
         rank = np.zeros(np.iinfo(table.dtype).max + 1, table.dtype)
         rank[leaves] = np.arange(len(leaves))
-        nodes: npt.NDArray[Any] = rank[table]
+        nodes: Array = rank[table]
         levels = []
         edges = 0
         for _ in slots:
@@ -90,7 +90,7 @@ class Diagram:
         """The number of inner nodes."""
         return sum(len(level) for level in self.levels)
 
-    def evaluate(self, probabilities: npt.NDArray[np.float64], n_outcomes: int) -> npt.NDArray[np.float64]:
+    def evaluate(self, probabilities: Floats, n_outcomes: int) -> Floats:
         """float64 [n, outcomes]: the weight of the states with each outcome.
 
         Args:
@@ -123,7 +123,7 @@ class Diagram:
         return result
 
 
-def _distinct(rows: npt.NDArray[Any]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
+def _distinct(rows: Array) -> tuple[Array, Ints]:
     """The distinct rows of a matrix, and for each row which one it is."""
     factors = np.random.default_rng(0).integers(0, 2**64, rows.shape[1], np.uint64, endpoint=False)
     digest = np.zeros(len(rows), np.uint64)

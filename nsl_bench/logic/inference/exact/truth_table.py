@@ -10,16 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import reduce
 from math import prod
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from nsl_bench.core.types import Array, Bools
 from nsl_bench.logic.inference.program.domains import Domains
 from nsl_bench.logic.inference.program.ground import NEVER, GroundRule
 
 Support = tuple[int, ...]
-Bools = npt.NDArray[np.bool_]
 
 
 class TooLarge(Exception):
@@ -32,7 +30,7 @@ class _Table:
     def __init__(self, sizes: tuple[int, ...], most: int, work: int) -> None:
         self.sizes, self.most, self.left = sizes, most, work
 
-    def spread(self, array: npt.NDArray[Any], support: Support, over: Support) -> npt.NDArray[Any]:
+    def spread(self, array: Array, support: Support, over: Support) -> Array:
         """The array with axes of extent 1 for the slots that it does not depend on."""
         if support == over:
             return array
@@ -53,7 +51,7 @@ def _union(supports: Iterable[Support]) -> Support:
 
 def outcome_table(
     domains: Domains, most: int = 100_000_000, work: int = 4_000_000_000
-) -> tuple[Support, npt.NDArray[Any]]:
+) -> tuple[Support, Array]:
     """The outcome of every state.
 
     Args:
@@ -129,7 +127,7 @@ def _any(
 
 def _outcomes(
     domains: Domains, table_of: dict[int, tuple[Support, Bools]], table: _Table
-) -> tuple[Support, npt.NDArray[Any]]:
+) -> tuple[Support, Array]:
     program = domains.program
     n = len(program.goals)
     goals = {

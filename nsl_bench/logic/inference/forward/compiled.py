@@ -20,16 +20,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import Floats, Ints, UInts64
 from nsl_bench.logic.inference.forward.arrays import Limits, Outcomes, Program, Results
 from nsl_bench.logic.inference.forward.dnf import Signals
 from nsl_bench.logic.inference.program.domains import Domains
 
 _NO_ATOM = -2
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,7 +233,7 @@ def _outcomes(signals: Signals) -> Outcomes:
     )
 
 
-def _rank(signals: Signals) -> npt.NDArray[np.int64]:
+def _rank(signals: Signals) -> Ints:
     """`Outcomes.rank`."""
     rank = np.zeros(len(signals.terms), np.int64)
     if signals.remembered:
@@ -245,11 +243,11 @@ def _rank(signals: Signals) -> npt.NDArray[np.int64]:
     return rank
 
 
-def _seeds(probabilities: Floats, seed: int) -> npt.NDArray[np.uint64]:
+def _seeds(probabilities: Floats, seed: int) -> UInts64:
     """uint64 [n]: a seed for each example, by its content."""
     n = len(probabilities)
     factors = np.random.default_rng(seed).integers(0, 2**64, probabilities[:1].size, np.uint64)
     bits = probabilities.reshape(n, -1).view(np.uint64)
     with np.errstate(over="ignore"):
-        seeds: npt.NDArray[np.uint64] = (bits * (factors | np.uint64(1))).sum(axis=1, dtype=np.uint64)
+        seeds: UInts64 = (bits * (factors | np.uint64(1))).sum(axis=1, dtype=np.uint64)
     return seeds

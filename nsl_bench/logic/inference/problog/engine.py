@@ -22,6 +22,7 @@ import numpy.typing as npt
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.processes import messages
 from nsl_bench.core.processes.child import Child, kill_group
+from nsl_bench.core.types import Floats
 from nsl_bench.logic.inference.problog.translation import NONE, Translation, label_name, translate
 from nsl_bench.logic.inference.query import Answer, Query, checked_vectors, slack, with_nothing
 from nsl_bench.logic.inference.sampling import standard_error
@@ -121,7 +122,7 @@ class _Asked:
         every = [fact for some in self._facts for fact in some]
         return translate(self._query, every, grounded=grounded)
 
-    def reply(self, worker: _Worker, i: int, vectors: npt.NDArray[np.float64]) -> dict[str, Any] | None:
+    def reply(self, worker: _Worker, i: int, vectors: Floats) -> dict[str, Any] | None:
         """ProbLog's answer for example i; None if it took too long."""
         reply = self._ask(worker, i, vectors)
         if reply is not None and "error" in reply and not self._text.grounded:
@@ -135,7 +136,7 @@ class _Asked:
         self.grounded.append(self._text.grounded)
         return reply
 
-    def _ask(self, worker: _Worker, i: int, vectors: npt.NDArray[np.float64]) -> dict[str, Any] | None:
+    def _ask(self, worker: _Worker, i: int, vectors: Floats) -> dict[str, Any] | None:
         engine = self._engine
         samples = engine.samples if engine.mode == "sampling" else None
         program = self._text.example(vectors, self._facts[i])

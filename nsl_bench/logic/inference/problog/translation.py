@@ -15,10 +15,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import Floats
 from nsl_bench.logic.asp.atoms import goal_of
 from nsl_bench.logic.inference.program.ground import NEVER, GroundRule, check, ground
 from nsl_bench.logic.inference.query import Query
@@ -64,7 +62,7 @@ class Translation:
     grounded: bool
     reason: str = ""
 
-    def example(self, probabilities: npt.NDArray[np.float64], facts: Sequence[str] = ()) -> str:
+    def example(self, probabilities: Floats, facts: Sequence[str] = ()) -> str:
         """The program of one example.
 
         Args:

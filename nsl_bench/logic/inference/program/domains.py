@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from nsl_bench.core.types import Floats, Ints
 from nsl_bench.logic.inference.program.ground import NEVER, GroundProgram, GroundRule
 
 
@@ -27,7 +27,7 @@ class Domains:
 
     program: GroundProgram
     sizes: tuple[int, ...]
-    classes: npt.NDArray[np.int64]
+    classes: Ints
     atoms: dict[int, tuple[int, int]]
 
     @classmethod
@@ -76,7 +76,7 @@ class Domains:
             atoms,
         )
 
-    def probabilities(self, given: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def probabilities(self, given: Floats) -> Floats:
         """float64 [n, slots, classes]: class probabilities from concept probabilities.
 
         Args:

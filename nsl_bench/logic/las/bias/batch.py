@@ -16,6 +16,7 @@ from clingo import Symbol, SymbolType
 
 from nsl_bench.core.budget import Undecided
 from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import Bools, Ints
 from nsl_bench.logic.asp.dependencies import strong_components
 from nsl_bench.logic.asp.ground_program import GroundProgram
 from nsl_bench.logic.asp.parsing import grounded
@@ -224,7 +225,7 @@ class GroundBias:
                 constant += _weight(symbol)
         return constant, result
 
-    def costs(self, held: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+    def costs(self, held: Bools) -> Ints:
         """int64 [rules]: what rules cost, or `FORBIDDEN`.
 
         Args:
@@ -264,9 +265,9 @@ class _Values:
         self._full = np.packbits(np.ones(n, np.bool_))
         self._nothing = np.zeros_like(self._full)
         self._values: dict[int, Bits] = {}
-        self._counts: dict[tuple[tuple[int, int], ...], npt.NDArray[np.int64]] = {}
+        self._counts: dict[tuple[tuple[int, int], ...], Ints] = {}
 
-    def where(self, atom: int) -> npt.NDArray[np.bool_]:
+    def where(self, atom: int) -> Bools:
         """bool [n]: where an atom holds; for atom 0, where a constraint is violated."""
         return np.unpackbits(self._holds(atom), count=self._n).view(np.bool_)
 
@@ -305,7 +306,7 @@ class _Values:
             derived |= np.packbits(self._count(weighted) >= bound)
         values[definition.atom] = derived
 
-    def _count(self, weighted: tuple[tuple[int, int], ...]) -> npt.NDArray[np.int64]:
+    def _count(self, weighted: tuple[tuple[int, int], ...]) -> Ints:
         count = self._counts.get(weighted)
         if count is None:
             count = self._counts[weighted] = np.zeros(self._n, np.int64)
@@ -339,7 +340,7 @@ class Pricing:
         if not self._ground.is_natural():
             raise Undecided("a penalty of #bias may be below 0")
 
-    def costs(self, head: int, bodies: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+    def costs(self, head: int, bodies: Bools) -> Ints:
         """int64 [rules]: what rules with one head (its index) cost, or `FORBIDDEN`.
 
         Args:

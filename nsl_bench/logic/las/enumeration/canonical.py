@@ -20,6 +20,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
+from nsl_bench.core.types import Ints
 from nsl_bench.logic.las.bits import Bits
 from nsl_bench.logic.las.enumeration.building_blocks import BuildingBlock, Placement
 
@@ -133,7 +134,7 @@ def keys(words: int) -> npt.NDArray[np.uint32]:
     return np.ascontiguousarray(result.reshape(words, LANES, 2).transpose(1, 2, 0))
 
 
-def strides(sizes: Sequence[int], orders: Sequence[Order]) -> npt.NDArray[np.int64]:
+def strides(sizes: Sequence[int], orders: Sequence[Order]) -> Ints:
     """int64 [orders, variables]: what a step along each variable adds to a row's position, in each order.
 
     Args:

@@ -11,13 +11,14 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from nsl_bench.core.types import Bools, Ints, UInts8
 from nsl_bench.logic.las.bits import Bits, pack
 from nsl_bench.logic.las.tables.conditions import Target
 from nsl_bench.logic.las.tables.dominance import Interest
 from nsl_bench.logic.las.tables.formulas import literals_of
 
 
-def bits_of(words: Bits) -> npt.NDArray[np.uint8]:
+def bits_of(words: Bits) -> UInts8:
     """uint8 [k, 64]: the bits of uint64 [k]."""
     return np.unpackbits(words.view(np.uint8), bitorder="little").reshape(-1, 64)
 
@@ -74,9 +75,7 @@ class Cells:
         return Interest(wanted, unwanted, frozenset(self.row))
 
 
-def _grouped(
-    problem: Sequence[Target],
-) -> list[tuple[int, npt.NDArray[np.intp], npt.NDArray[np.int64], npt.NDArray[np.bool_]]]:
+def _grouped(problem: Sequence[Target]) -> list[tuple[int, npt.NDArray[np.intp], Ints, Bools]]:
     """Each condition (its identity) with the columns and penalties of its targets, and which are required."""
     groups: dict[int, list[Target]] = {}
     for target in problem:

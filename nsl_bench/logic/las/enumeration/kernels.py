@@ -13,10 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.core.compiling import numba
+from nsl_bench.core.types import Ints
 from nsl_bench.logic.las.bits import Bits
 from nsl_bench.logic.las.enumeration.canonical import FACTORS, LANES, MIXERS, STEPS
-
-Ints = npt.NDArray[np.int64]
 
 _ZERO, _ALL = np.uint64(0), ~np.uint64(0)
 _LOW, _HALF, _QUARTER = np.uint64(0xFFFFFFFF), np.uint64(32), np.uint64(29)

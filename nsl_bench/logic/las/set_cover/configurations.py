@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.core.budget import Budget
+from nsl_bench.core.types import Ints, Ints32
 from nsl_bench.logic.las.bits import pack
 from nsl_bench.logic.las.set_cover.instance import Flags, Indices, Instance
 
@@ -46,10 +47,10 @@ class Configurations:
 
     n_rules: int
     n_blocks: int
-    block: npt.NDArray[np.int32]
+    block: Ints32
     starts: Indices
-    charges: npt.NDArray[np.int32]
-    weights: npt.NDArray[np.int64]
+    charges: Ints32
+    weights: Ints
     implied: tuple[Indices, ...]
     excluded: tuple[Indices, ...]
 
@@ -75,7 +76,7 @@ def configurations(instance: Instance, most: int, budget: Budget | None = None) 
     blocks = list(joiner.blocks.values())
     users = _users(instance)
     sizes: list[npt.NDArray[np.intp]] = []
-    charges: list[npt.NDArray[np.int32]] = []
+    charges: list[Ints32] = []
     for block in blocks:
         uncovered = _counted(block.rules, instance.violates) > 0
         for need, lacking in zip(block.needs, ~block.met(instance.supports).T, strict=True):
@@ -149,7 +150,7 @@ class _Block:
         return _Block(needs, np.concatenate([without, self.rules[meets], extended]))
 
 
-def _counted(sets: Flags, rows: Flags) -> npt.NDArray[np.int32]:
+def _counted(sets: Flags, rows: Flags) -> Ints32:
     """int32 [s, n]: how many members each set (bool [s, m]) shares with each row (bool [n, m]).
 
     Bits are counted: exact on every processor, and as fast as a product of floats.

@@ -11,9 +11,9 @@ import heapq
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core.budget import Budget
+from nsl_bench.core.types import Floats, Ints, UInts8
 from nsl_bench.logic.las.set_cover.configurations import configurations
 from nsl_bench.logic.las.set_cover.instance import Choice, Flags, Indices, Instance
 from nsl_bench.logic.las.set_cover.relaxation import Regrets, Relaxation, Split
@@ -49,7 +49,7 @@ class _Node:
     """
 
     bound: int
-    left: npt.NDArray[np.uint8]
+    left: UInts8
     paid: Flags
     constant: int
     regrets: Regrets | None
@@ -161,7 +161,7 @@ class _Search:
         result = part.split(_STEPS_CHILD, self.score, regrets)
         return _Node(max(node.bound, result.bound), np.packbits(left), paid, constant, result.regrets)
 
-    def _own_without(self, relaxation: Relaxation, new: Indices) -> npt.NDArray[np.int64]:
+    def _own_without(self, relaxation: Relaxation, new: Indices) -> Ints:
         """int64 [s]: what the configurations pay of their own when further charges are paid."""
         own = np.zeros(len(self.whole.block), np.int64)
         own[relaxation.rows] = relaxation.own
@@ -193,9 +193,7 @@ class _Search:
         result: list[int] = likely[np.argsort(-worth, kind="stable")[:_CANDIDATES]].tolist()
         return result
 
-    def _usage(
-        self, node: _Node, relaxation: Relaxation, split: Split
-    ) -> tuple[npt.NDArray[np.float64], Flags]:
+    def _usage(self, node: _Node, relaxation: Relaxation, split: Split) -> tuple[Floats, Flags]:
         """How often each block incurs each unpaid charge [blocks, c], and which charges any may incur."""
         whole = self.whole
         picked = np.full(len(whole.block), -1.0)

@@ -23,6 +23,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from nsl_bench.core.budget import Budget
+from nsl_bench.core.types import Floats32, Ints
 from nsl_bench.logic.las.set_cover.configurations import Configurations
 from nsl_bench.logic.las.set_cover.instance import Flags, Indices
 
@@ -48,8 +49,8 @@ class Regrets:
     """
 
     charges: Indices
-    of_charges: npt.NDArray[np.float32]
-    of_configurations: npt.NDArray[np.float32]
+    of_charges: Floats32
+    of_configurations: Floats32
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,9 +83,9 @@ class Relaxation:
     rows: Indices
     block: Indices
     n_blocks: int
-    own: npt.NDArray[np.int64]
+    own: Ints
     charges: Indices
-    weights: npt.NDArray[np.int64]
+    weights: Ints
     matrix: sparse.csr_matrix
     constant: int
 
@@ -121,9 +122,7 @@ class Relaxation:
         rows = np.flatnonzero(left)
         return cls(rows, block, n_blocks, own, charges, whole.weights[charges], matrix, constant)
 
-    def part(
-        self, kept: Flags, paid: Indices, own: npt.NDArray[np.int64], constant: int
-    ) -> Relaxation | None:
+    def part(self, kept: Flags, paid: Indices, own: Ints, constant: int) -> Relaxation | None:
         """The relaxation with fewer configurations and charges; None if a block has no configuration left.
 
         Args:

@@ -7,12 +7,13 @@ atoms: a learned atom is true where a chosen rule derives it. What no rule can c
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.core.budget import Budget, Undecided
+from nsl_bench.core.types import Array, Bools
 from nsl_bench.logic.las.bits import unique_rows, unpack
 from nsl_bench.logic.las.tables.evaluation import ResidualRule
 from nsl_bench.logic.las.tables.formulas import Formula, Lit, conjoin, depth, disjoin, negate
@@ -154,7 +155,7 @@ class _Extras(NamedTuple):
     """
 
     atoms: Mapping[int, tuple[tuple[int, bool], ...]]
-    wrong: npt.NDArray[np.bool_]
+    wrong: Bools
 
 
 class _Conditions:
@@ -217,7 +218,7 @@ class _Conditions:
         return formula if positive else negate(formula)
 
 
-def _classes(grounding: Grounding) -> tuple[list[tuple[int, ...]], npt.NDArray[Any]]:
+def _classes(grounding: Grounding) -> tuple[list[tuple[int, ...]], Array]:
     """Sets of residual rules that are active together, and the set of each column."""
     n = grounding.columns.n
     if not grounding.residual:
