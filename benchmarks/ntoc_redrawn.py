@@ -4,8 +4,9 @@
     python benchmarks/ntoc_redrawn.py --variant published --mnist FOLDER --repeats 1
 
 Every pass shows the same windows in other digits and other images of them. `--variant`: besides, the train
-sets of the published code, 32-bit convolutions, or the test accuracy of the best pass. What was found is kept
-in docs/results/runs.
+sets of the published code, 32-bit convolutions, the test accuracy of the best pass, or an early stop by the
+comparisons of validation states (`--epochs 100`, up to 30 CPU minutes a split). What was found is kept in
+docs/results/runs.
 """
 
 from __future__ import annotations
@@ -23,21 +24,15 @@ from nsl_bench.generators.tasks.hanoi import PEGS, Hanoi, compared
 from ntoc import SETTINGS, VARIANTS, Study
 
 from nsl_bench.core import registry
-from nsl_bench.core.sequences import grid
 from nsl_bench.core.source import ImageSource
-from nsl_bench.core.types import BLANK, FewLabels, Part, Split
+from nsl_bench.core.types import BLANK, FewLabels, Part, Predictions, Split
 from nsl_bench.data.splits import make_source, make_split
 from nsl_bench.learners.papers.ntoc.learner import NTOC
+from nsl_bench.learners.perceivers import true_symbols
 from nsl_bench.learners.view import View
 
 
-class ManyComparisons(Hanoi):
-    """The Tower of Hanoi with as many samples for pre-training as 200 passes show if all are drawn anew."""
-
-    samples = 100_000
-
-
-class AsPublished(ManyComparisons):
+class AsPublished(Hanoi):
     """The Tower of Hanoi as the published code draws train sets by default.
 
     In half of the samples for pre-training a peg is empty, never two. Windows are those of towers of 3 and
@@ -76,32 +71,7 @@ class AsPublished(ManyComparisons):
         return compared(drawn)
 
 
-class Redrawn(NTOC):
-    """NTOC to which every pass shows the same windows in other digits and other images of them.
-
-    The train set holds the windows of all passes. What its first sequences are is kept.
-    """
-
-    def __init__(self, sequences: int, passes: int, seed: int) -> None:
-        super().__init__(epochs=passes, pretraining=1, seed=seed)
-        self._n = sequences
-
-    def _sequences(self, train: View) -> Any:
-        import torch
-
-        rows = grid(train.steps)
-        before = np.asarray(train.metadata["previous"])
-        blank = np.array([[image is None for image in images] for images in train.images])
-        windows = [(*train.labels[r].tolist(), *before[r].tolist(), blank[r].tobytes()) for r in rows]
-        alike: dict[tuple[Any, ...], list[int]] = {}
-        for number, window in enumerate(windows):
-            alike.setdefault(window, []).append(number)
-        rng = np.random.default_rng(self.seed)
-        drawn = [rng.choice(alike[window], self.epochs) for window in windows[: self._n]]
-        return torch.as_tensor(rows[np.stack(drawn, axis=1)])
-
-
-class Watched(Redrawn):
+class Watched(NTOC):
     """One that is tested after every third pass.
 
     Attributes:
@@ -110,31 +80,43 @@ class Watched(Redrawn):
 
     _EVERY = 3
 
-    def __init__(
-        self, sequences: int, passes: int, seed: int, tests: Mapping[str, tuple[View, Split]]
-    ) -> None:
-        super().__init__(sequences, passes, seed)
+    def watch(self, tests: Mapping[str, tuple[View, Split]]) -> Watched:
+        """Set the test sets."""
         self._tests = tests
         self.right: dict[str, list[float]] = {spec: [] for spec in tests}
-
-    def _checkpoint(self, train: View, how: Any) -> Any:
         return self
 
-    def read(self, parts: Mapping[str, Any], order: np.random.Generator) -> int:
-        """As a checkpoint: training starts with the first pass."""
-        return 0
+    def _loss(self, view: View) -> float:
+        """Test what there is after a pass; training never stops by it."""
+        if self.epochs_ % self._EVERY == 0:
+            for spec, (tested, split) in self._tests.items():
+                right = self.predict_proba(tested).argmax(axis=1) == split.labels
+                self.right[spec].append(float(right.reshape(split.n_sequences, -1).all(axis=1).mean()))
+            print(self.epochs_, {spec: found[-1] for spec, found in self.right.items()}, flush=True)
+        return -self.epochs_
 
-    def write(self, done: int, parts: Mapping[str, Any], order: np.random.Generator) -> None:
-        """As a checkpoint: test what there is after a pass."""
-        if done % self._EVERY:
-            return
-        for spec, (view, split) in self._tests.items():
-            right = self.predict_proba(view).argmax(axis=1) == split.labels
-            self.right[spec].append(float(right.reshape(split.n_sequences, -1).all(axis=1).mean()))
-        print(done, {spec: found[-1] for spec, found in self.right.items()}, flush=True)
 
-    def remove(self) -> None:
-        """As a checkpoint: nothing was written."""
+class Compared(NTOC):
+    """One that stops by the comparisons of validation states, which learners of its track do not see."""
+
+    def know(self, task: Hanoi, split: Split) -> Compared:
+        """Set the true comparisons of validation states."""
+        certain = Predictions.certain(split.concepts, len(task.concept_space))
+        self._truth = true_symbols(View(split, task, "symbolic", predictions=certain, labelled=False))
+        return self
+
+    def _loss(self, view: View) -> float:
+        import torch
+
+        seen = self._seen(view)
+        with torch.inference_mode():
+            said = self._symbols(seen, torch.arange(len(view)))
+        right = [
+            (one.argmax(dim=1) == true.argmax(dim=1)).float().mean()
+            for one, true in zip(said, self._truth, strict=True)
+        ]
+        print(self.epochs_, "comparisons", [round(float(share), 3) for share in right], flush=True)
+        return 1 - float(torch.stack(right).mean())
 
 
 def tests_of(study: Study, spec: str, repeat: int, source: ImageSource) -> dict[str, tuple[View, Split]]:
@@ -148,12 +130,16 @@ def tests_of(study: Study, spec: str, repeat: int, source: ImageSource) -> dict[
 
 
 def redrawn(study: Study, settings: Sequence[str], variant: str, passes: int = 30) -> None:
-    """Print the sequence accuracy of NTOC on the Tower of Hanoi with digits that are drawn anew."""
+    """Print the sequence accuracy of NTOC on the Tower of Hanoi with digits that are drawn anew.
+
+    Args:
+        passes: over windows that are all drawn anew; with more epochs they come again.
+    """
     before = pd.read_csv(study.redrawn) if study.redrawn.is_file() else pd.DataFrame({"variant": []})
     before, rows = before[before["variant"] != variant], []
     for repeat in range(1, study.repeats + 1):
         clock = time.process_time()
-        task = AsPublished() if variant == "published" else ManyComparisons()
+        task = (AsPublished if variant == "published" else Hanoi)(samples=100_000)
         n = int(study.size or Hanoi.sizes["large"])
         source = make_source(task, study.source)
         train = View(
@@ -164,13 +150,22 @@ def redrawn(study: Study, settings: Sequence[str], variant: str, passes: int = 3
             for name in settings
             for spec in study.tests(SETTINGS[name])
         }
+        how: dict[str, Any] = {
+            "epochs": study.epochs or passes,
+            "pretraining": 1,
+            "pass_size": n,
+            "seed": repeat,
+        }
+        how["precision"] = "float32" if variant == "float32" else "bfloat16"
+        held_out = make_split(task, source, "validation", str(n), repeat)
+        judge = View(held_out, task, "few_labels", source=source)
+        learner = NTOC(**how)
         if variant == "best":
             shown = {spec: tests[""] for (_, spec), tests in tested.items()}
-            learner: Redrawn = Watched(n, study.epochs or passes, repeat, shown)
-        else:
-            learner = Redrawn(n, study.epochs or passes, repeat)
-        learner.precision = "float32" if variant == "float32" else "bfloat16"
-        learner.fit(train)
+            learner = Watched(**how, patience=passes).watch(shown)
+        elif variant == "compared":
+            learner = Compared(**how, patience=20).know(task, held_out)
+        learner.fit(train, judge)
         spent = (time.process_time() - clock) / 60
         for (name, spec), tests in tested.items():
             found: dict[str, object] = {"variant": variant, "setting": name, "test": spec, "repeat": repeat}

@@ -84,8 +84,6 @@ class Hanoi(Benchmark):
     sources = ("sklearn_digits", "mnist", "mnist_train")
     named_shifts: Mapping[str, str] = MappingProxyType({"rotate90": "rotate:90"})
     sequential = True
-    samples = 500
-    """Samples of comparisons for pre-training, as in the paper."""
 
     test_presets: Mapping[str, tuple[str, ...]] = MappingProxyType(
         {
@@ -111,6 +109,11 @@ class Hanoi(Benchmark):
         _WINDOW, "states of a sequence, 1 to 7. The paper trains on 3 and tests on 3 and 5", least=1, most=7
     )
     test: int = option(_TEST, "number of test sequences; 10,000 in the paper", least=1)
+    samples: int = option(
+        500,
+        "samples of comparisons for pre-training. The paper's 500 are drawn anew in 200 passes of its code",
+        least=1,
+    )
 
     def __post_init__(self) -> None:
         disks, self.test_size = self.disks, self.test
@@ -182,7 +185,7 @@ class Hanoi(Benchmark):
         )
 
     def few_labels(self, rng: np.random.Generator) -> FewLabels:
-        """500 samples of at most one disk a peg, and which of two pegs has the smaller disk.
+        """Samples of at most one disk a peg, and which of two pegs has the smaller disk.
 
         An empty peg counts as one with the largest disk; two empty pegs are not told apart.
         """

@@ -48,7 +48,7 @@ class _SequenceLearner(GradientLearner):
         """Make the network; a module."""
 
     def _start(self, train: View) -> tuple[Any, Any]:
-        self._labels = train.n_labels
+        self._labels, self._length = train.n_labels, grid(train.steps).shape[1]
         return self._network(train), self._read(train)
 
     def _rows(self, view: View) -> Any:
@@ -202,14 +202,14 @@ class DNCLearner(_OnSymbols):
     """
 
     name = "dnc"
-    places: int = option(16, "places of its memory", least=1, after="hidden")
+    places: int = option(16, "places of its memory; 0 for one a train step", least=0, after="hidden")
     width: int = option(16, "numbers of a place", least=1)
     heads: int = option(2, "read heads", least=1)
 
     def _recurrent(self, inputs: int, labels: int) -> Any:
         from nsl_bench.learners.modules import DNC
 
-        return DNC(inputs, labels, self.hidden, self.places, self.width, self.heads)
+        return DNC(inputs, labels, self.hidden, self.places or self._length, self.width, self.heads)
 
 
 class TransformerLearner(_SequenceLearner):

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 from learners.views import seen
-from nsl_bench.generators.tasks import hanoi
 
 from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
@@ -189,18 +188,18 @@ def test_a_shared_memory_takes_a_step_for_each_sequence() -> None:
         torch.testing.assert_close(moved[row, step], value.detach())
 
 
-def test_steps_of_a_tower_that_look_alike_share_their_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hanoi.Hanoi, "samples", 8)
+def test_steps_of_a_tower_that_look_alike_share_their_memory() -> None:
     learner = NTOC(epochs=1, pretraining=1)
-    learner.fit(seen("hanoi", "train", "200"))
+    learner.fit(seen("hanoi:samples=8", "train", "200"))
     shared = learner._traces.shared
     assert shared.shape == (200, 2) and 20 <= int(shared.max()) + 1 <= 31  # of the tower's 31 states
 
 
 def test_hanoi_is_seen_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hanoi.Hanoi, "samples", 16)
     learner = NTOC(epochs=1, pretraining=1)
-    learner.fit(seen("hanoi:test=4", "train", "8"))
+    train = seen("hanoi:test=4,samples=16", "train", "8")
+    assert len(train.few_labels.targets) == 16
+    learner.fit(train)
     assert learner.circuit_.theta.shape == (8, 6, 6, 6)
     for name in ("hanoi:test=4", "hanoi:disks=7,window=5,test=4"):
         test = seen(name, "test")
@@ -273,3 +272,23 @@ def test_what_cannot_be_learned_is_one_sentence() -> None:
         NTOC("given").fit(seen("follow_suit", "train", "40", track="pretrained", truth=True))
     with pytest.raises(UserError, match="perceiver=given requires a task whose symbols are the concepts"):
         NTOC("given").fit(seen("hanoi", "train", "4", track="pretrained", truth=True))
+
+
+def test_a_pass_shows_the_next_sequences_of_a_train_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown: list[list[int]] = []
+    monkeypatch.setattr(NTOC, "_learn", lambda *given: shown.append(sorted(given[4].tolist())))
+    NTOC("given", epochs=3, batch=20, pass_size=16).fit(seen("addition", "train", "40", "pretrained"))
+    assert shown == [[*range(16)], [*range(16, 32)], [*range(8), *range(32, 40)]]
+
+
+def test_validation_answers_decide_when_training_stops_and_which_start_stays() -> None:
+    train, validation = (seen("addition", part, "40", "pretrained") for part in ("train", "validation"))
+    usual = {"perceiver": "given", "batch": 20}
+    losses = iter([3.0, 1.0, 2.0, 2.5, 4.0])
+    stopped = NTOC(**usual, epochs=9, patience=2)
+    stopped._loss = lambda _: next(losses)
+    plain = NTOC(**usual, epochs=2).fit(train)
+    assert torch.equal(stopped.fit(train).circuit_.theta, plain.circuit_.theta) and stopped.epochs_ == 4
+    assert stopped.takes_validation and not plain.takes_validation
+    several = NTOC(**usual, epochs=2, starts=3).fit(train, validation)
+    assert several._loss(validation) < plain._loss(validation) and several.seed == plain.seed

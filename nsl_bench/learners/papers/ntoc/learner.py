@@ -6,6 +6,7 @@ Liu, Xu, Van den Broeck, Liang: "Out-of-Distribution Generalization by Neural-Sy
 
 from __future__ import annotations
 
+import copy
 import math
 from dataclasses import astuple, dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ import numpy.typing as npt
 from nsl_bench.core import cache
 from nsl_bench.core.errors import NotApplicable, refusing
 from nsl_bench.core.options import HasOptions, option
+from nsl_bench.core.seeding import stable_hash
 from nsl_bench.core.sequences import grid
 from nsl_bench.core.tracks import Track
 from nsl_bench.core.types import Hypothesis, one_hot
@@ -46,6 +48,16 @@ class _Joint:
 
 _OF_SLOTS, _OF_ROWS = _Joint(70, 256, 1e-3, 0.02), _Joint(30, 64, 1e-4, 0.01)
 """As the published code trains on addition, where symbols are what slots show, and on the Tower of Hanoi."""
+
+
+class _Best(dict[str, Any]):
+    """The state after the pass of the least validation loss, for a checkpoint."""
+
+    load_state_dict = dict.update
+
+    def state_dict(self) -> dict[str, Any]:
+        """As that of a module."""
+        return dict(self)
 
 
 class NTOC(HasOptions):
@@ -112,16 +124,36 @@ class NTOC(HasOptions):
     )
     seed: int = option(0, "seed of first weights and of the order of sequences")
     precision: Precision = option("float32", PRECISION)
+    pass_size: int = option(0, "sequences of a pass, the next of a larger train set; 0 for all", least=0)
+    patience: int = option(0, "passes without likelier validation answers before it stops; 0: never", least=0)
+    starts: int = option(1, "first weights to train from; the likeliest validation answers decide", least=1)
 
     def __post_init__(self) -> None:
         self.track: Track = "few_labels" if self.perceiver == "own" else "pretrained"
 
-    def fit(self, train: View) -> NTOC:
+    @property
+    def takes_validation(self) -> bool:
+        """Whether a validation set decides when training stops, or which start is kept."""
+        return self.patience > 0 or self.starts > 1
+
+    def fit(self, train: View, validation: View | None = None) -> NTOC:
+        """Train from one or several first weights; without a validation set, the train set judges them."""
+        judge, least = validation or train, math.inf
+        for start in range(self.starts):
+            one = copy.copy(self)
+            one.seed = stable_hash("ntoc", self.seed, start) % 2**31 if start else self.seed
+            one._fit(train, judge)
+            loss = one._loss(judge) if self.starts > 1 else 0.0
+            if loss < least or not start:
+                best, least = one, loss
+        self.__dict__.update(best.__dict__, seed=self.seed)
+        return self
+
+    def _fit(self, train: View, judge: View) -> None:
         """Pre-train the perceiver, then train it with the circuit."""
         import torch
 
-        sequences = self._sequences(train)
-        places = sequences[0]
+        places = torch.as_tensor(grid(train.steps))
         labels = torch.as_tensor(train.labels)[places]
         with seeded(self.seed):
             self._net, values = self._perceiver(train, places.shape[1])
@@ -139,15 +171,8 @@ class NTOC(HasOptions):
             shared = self._shared(train, seen, places)
             start = None if self.circuit_.apart else self.seed
             self._traces = Traces(shared, memory, self.memory_rate, start)
-            self._train(train, seen, sequences, labels)
+            self._train(train, judge, seen, places, labels)
         self._rules = program(self.circuit_.theta.numpy(), values, train)
-        return self
-
-    def _sequences(self, train: View) -> Any:
-        """Tensor [passes, sequences, steps]: the rows of each sequence, in each pass; then from the start."""
-        import torch
-
-        return torch.as_tensor(grid(train.steps))[None]
 
     def _perceiver(self, train: View, steps: int) -> tuple[Any, tuple[int, ...]]:
         """The pre-trained perceiver, None if it is given, and the number of values of each symbol."""
@@ -185,31 +210,48 @@ class NTOC(HasOptions):
         numbers = np.unique(looks, axis=0, return_inverse=True)[1]
         return torch.as_tensor(numbers).reshape(behind.shape)
 
-    def _train(self, train: View, seen: Any, sequences: Any, labels: Any) -> None:
+    def _train(self, train: View, judge: View, seen: Any, places: Any, labels: Any) -> None:
         """Joint training."""
         import torch
         from tqdm import tqdm
 
         how = self._joint()
-        first = self._first(train, sequences[0])
+        first = self._first(train, places)
         parts: dict[str, Any] = {"circuit": self.circuit_, "traces": self._traces}
         optimiser = None
         if self._net is not None:
             optimiser = torch.optim.Adam(self._net.net.parameters(), lr=how.learning_rate)
             parts |= {"perceiver": self._net.net, "optimiser": optimiser}
+        judged, best = {**parts}, _Best(loss=math.inf, passes=0, states={})
+        judged.pop("traces"), judged.pop("optimiser", None)
+        if self.patience:
+            parts["best"] = best
         order = np.random.default_rng(self.seed)
+        n = min(self.pass_size or len(places), len(places))
         checkpoint = self._checkpoint(train, how)
         start = checkpoint.read(parts, order)
         for epoch in tqdm(range(start, how.epochs), "ntoc", initial=start, total=how.epochs, disable=None):
-            places = sequences[epoch % len(sequences)]
             if isinstance(self.circuit_, SearchedCircuit) and epoch in search_epochs(how.epochs, self.rounds):
                 self._search(self.circuit_, places, labels, first, seen)
-            for rows in np.array_split(order.permutation(len(places)), math.ceil(len(places) / how.batch)):
+            now = (epoch * n + order.permutation(n)) % len(places)
+            for rows in np.array_split(now, math.ceil(n / how.batch)):
                 some = (places[rows], labels[rows], first[rows], torch.as_tensor(rows))
                 self._learn(*some, seen, optimiser, how.weight_rate)
             self.epochs_ = epoch + 1
+            if self.patience and (loss := self._loss(judge)) < best["loss"]:
+                states = {name: copy.deepcopy(part.state_dict()) for name, part in judged.items()}
+                best.update(loss=loss, passes=epoch + 1, states=states)
             checkpoint.write(epoch + 1, parts, order)
+            if self.patience and epoch + 1 - best["passes"] >= self.patience:
+                break
+        for name, state in best["states"].items():
+            judged[name].load_state_dict(state)
         checkpoint.remove()
+
+    def _loss(self, view: View) -> float:
+        """The mean negative log-probability of the labels of a view."""
+        given = self.predict_proba(view)[np.arange(len(view)), view.labels]
+        return float(-np.log(np.maximum(given, 1e-12)).mean())
 
     def _joint(self) -> _Joint:
         """How joint training goes."""
@@ -228,6 +270,7 @@ class NTOC(HasOptions):
         parts = (train.benchmark_name, cache.key(train.labels.tolist()), *astuple(how))
         searched = (self.rounds,) if self.search else ()
         parts = (*parts, self.memory_rate, self.perceiver, self.seed, self.precision, *searched)
+        parts += (self.pass_size, self.patience) if self.pass_size or self.patience else ()
         identity = cache.key(self.version, *parts)
         with refusing(f"ntoc: the folder {self.checkpoint} cannot be created"):
             self.checkpoint.mkdir(parents=True, exist_ok=True)
