@@ -5,10 +5,27 @@
     NSL_BENCH_UCI=FOLDER python benchmarks/neuid3.py uci
 
 ``eleusis``   tables 3 to 5: eight concepts, four classes of tests, and the baselines
+``ranks``     table 3 as in the paper: ranks 5 to 10 pooled, and a network of 44 million weights
 ``uci``       table 2: bits (symbolic track) and images of them
 ``reuse``     table 6: hidden_order with the trained tests of suit_order and rank_order
 ``tint``      the next suit, with and without the suits' colours, and other ways of training
-``speed``     all tests of a node in one pass against one by one
+``restarts``  concepts of the next suit, with each test trained from several first weights
+``choose``    hidden_modulo with neural facts: size, weight decay, moved images; validation examples judge
+``speed``     CPU seconds of learning beside the paper's times
+
+Whole studies, resumable, on one core:
+
+    python benchmarks/neuid3.py eleusis --repeats 7                                # 400 CPU min
+    python benchmarks/neuid3.py eleusis --repeats 7 --tint ranks --starts 3        # 1,100 CPU min
+    python benchmarks/neuid3.py eleusis --repeats 7 --source emnist:FOLDER         # 400 CPU min
+    python benchmarks/neuid3.py ranks --repeats 7                                  # 3,000 CPU min
+    python benchmarks/neuid3.py restarts --repeats 7                               # 120 CPU min
+    python benchmarks/neuid3.py choose --repeats 3                                 # 30 CPU min
+    NSL_BENCH_UCI=FOLDER python benchmarks/neuid3.py uci --repeats 10 --merged     # 150 CPU min
+    NSL_BENCH_UCI=FOLDER python benchmarks/neuid3.py uci --repeats 10 --images all # 3,000 CPU min
+
+`--tint ranks` shows suits without tint, ``emnist:FOLDER`` has EMNIST's letters, `--merged` is the paper's
+binarisation beside ours.
 
 Results are kept in results/neuid3, their records in docs/results/runs, too; a second call does only what is
 missing, and tables have all that is there. `--page` writes pages from their tables. Eleusis on real images
@@ -24,7 +41,8 @@ import sys
 import time
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +59,7 @@ from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.metrics.predictions import f1_scores
 from nsl_bench.data.splits import make_source, make_split, symbolic_split
+from nsl_bench.learners.papers.neuid3 import induction, networks
 from nsl_bench.learners.papers.neuid3.learner import NeuID3
 from nsl_bench.learners.view import View
 from nsl_bench.report.published.equivalence import Mean
@@ -79,11 +98,15 @@ SEEDS, FOLDS = 7, 10
 """Train splits of Eleusis and folds of a table in the paper; a page shows as many at least if they ran."""
 
 OF_MNIST = "emnist:FOLDER,letters=drawn"
-"""Image source of Eleusis with MNIST's digits: EMNIST, which has no package, is not needed."""
+OF_EMNIST = "emnist:FOLDER"
+"""Image sources of Eleusis with MNIST's digits: drawn letters do without EMNIST, which has no package."""
 
 Rows = Sequence[Mapping[str, Any]]
 
 _COLUMNS = ("key", "learner", "benchmark", "repeat", "learning_cpu_time")
+
+WIDE = "benchmarks/wide_slots.py:WideSlotCNN"
+"""The neural baseline in the paper's size."""
 
 ON_IMAGES = ("congressional", "iris", "wine", "zoo")
 """Tables that are learned as images, too: small ones."""
@@ -102,6 +125,11 @@ class Study:
         source: image source of Eleusis; None for the embedded one.
         results: folder of results.
         docs: folder of pages.
+        tint: of images of Eleusis, an option of the task.
+        starts: first weights of each test.
+        ranks: highest ranks of `ranks`.
+        images: tables that are learned as images, too.
+        merged: whether the values of a category share bits, as in the paper.
     """
 
     repeats: int
@@ -112,11 +140,34 @@ class Study:
     source: str | None
     results: Path
     docs: Path
+    tint: str = "cards"
+    starts: int = 1
+    ranks: tuple[int, ...] = (5, 6, 7, 8, 9, 10)
+    images: tuple[str, ...] = ON_IMAGES
+    merged: bool = False
 
     @property
     def last(self) -> str:
-        """What the names of pages end with."""
-        return "_mnist" if self.source else ""
+        """What the names of pages on Eleusis end with."""
+        letters = "_emnist" if self.source and "letters=drawn" not in self.source else "_mnist"
+        parts = [letters if self.source else "", "_white_suits" if self.tint == "ranks" else ""]
+        return "".join([*parts, f"_{self.starts}_starts" if self.starts > 1 else ""])
+
+    def asked(self, name: str) -> str:
+        """The options of the command that makes a page on Eleusis."""
+        if name != "eleusis":
+            return ""
+        source = OF_EMNIST if "_emnist" in self.last else OF_MNIST
+        parts = [
+            f" --source {source}" if self.source else "",
+            f" --tint {self.tint}" if self.tint != "cards" else "",
+        ]
+        return "".join([*parts, f" --starts {self.starts}" if self.starts > 1 else ""])
+
+    def task(self, concept: str, **options: object) -> str:
+        """The task of a concept of Eleusis."""
+        given = {"concept": concept, **({"tint": self.tint} if self.tint != "cards" else {}), **options}
+        return f"eleusis:{','.join(f'{key}={value}' for key, value in given.items())}"
 
     def run(self, name: str, jobs: Sequence[Job], shown: Sequence[Job]) -> pd.DataFrame:
         """Do the runs of a study that are missing.
@@ -140,6 +191,7 @@ class Study:
     def neuid3(self, tests: str, **options: object) -> str:
         """Spec of a tree."""
         given = {"tests": tests, "epochs": self.epochs, **options}
+        given |= {"starts": self.starts} if self.starts > 1 else {}
         return f"neuid3:{','.join(f'{key}={value}' for key, value in given.items())}"
 
 
@@ -193,7 +245,7 @@ def eleusis(study: Study) -> Rows:
 
     def jobs(concept: str, repeats: int) -> list[Job]:
         return plan(
-            f"eleusis:concept={concept}",
+            study.task(concept),
             [*trees.values(), *others.values()],
             repeats=range(1, repeats + 1),
             sizes=(study.size,),
@@ -232,6 +284,65 @@ def eleusis(study: Study) -> Rows:
     return rows
 
 
+def ratios(rows: Rows) -> Rows:
+    """Table 4: mean F1 of trees over that with the concept's own tests, from the rows of `eleusis`."""
+    by_place = {(row["concept"], row["learner"]): row for row in rows}
+    found: dict[tuple[str, str], list[float]] = {}
+    result: list[dict[str, Any]] = []
+    for concept, (tests, theirs), (label, paper) in itertools.product(
+        [*CONCEPTS, "average"], [one for one in TESTS.items() if one[0] != "optimal"], CLASSES.items()
+    ):
+        if concept == "average":
+            values = found.get((tests, label), [])
+        else:
+            cells = [by_place.get((concept, f"neuid3, {name}"), {}) for name in (tests, "optimal")]
+            own, best = (mean_of(cell.get(f"F1 {label}", ""))[0] for cell in cells)
+            values = [own / best] if own >= 0 and best > 0 else []
+            found.setdefault((tests, label), []).extend(values)
+        known = published(4, concept, tests=theirs, **{"class": paper})
+        row = {"concept": concept, "tests": tests, "class": label}
+        result.append(row | beside("F1 over that of optimal", [np.mean(values)] if values else [], known))
+    return result
+
+
+def ranks(study: Study) -> Rows:
+    """Table 3: scores over all train splits and numbers of ranks together."""
+    learners = {"neuid3, nf": study.neuid3("nf"), "slot_cnn": f"slot_cnn:epochs={5 * study.epochs // 2}"}
+    learners["network of 44 million weights"] = f"{WIDE}:epochs={5 * study.epochs // 2}"
+
+    def jobs(concept: str, repeats: int) -> list[Job]:
+        return [
+            job
+            for n in study.ranks
+            for job in plan(
+                study.task(concept, ranks=n),
+                [*learners.values()],
+                repeats=range(1, repeats + 1),
+                sizes=(study.size,),
+                sources=study.source,
+            )
+        ]
+
+    rows = []
+    for concept in study.concepts:
+        runs = study.run("ranks", jobs(concept, study.repeats), jobs(concept, max(study.repeats, SEEDS)))
+        tested = min(examples for _, examples in counted(concept))
+        for name, spec in learners.items():
+            mine = runs[runs["learner"] == registry.canonical(spec)]
+            row: dict[str, object] = {
+                "concept": concept,
+                "learner": name,
+                "runs": len(mine),
+                "tested": tested,
+            }
+            for label, theirs in CLASSES.items():
+                method = "ndt" if name == "neuid3, nf" else "neural_baseline"
+                paper = published(3, concept, method=method, metric="f1", **{"class": theirs})
+                row |= beside(f"F1 {label}", mine[f"f1_{label}"], paper)
+            rows.append(row | {"CPU min": told(mine["learning_cpu_time"] / 60)})
+    return rows
+
+
 def counted(concept: str) -> list[tuple[str, int]]:
     """The paper's name of each class, and its test examples."""
     benchmark = registry.create("benchmark", f"eleusis:concept={concept}")
@@ -257,6 +368,8 @@ def uci(study: Study) -> Rows:
     tried = [name for name in (*bits, *images) if "," in name]  # other settings than the study's
     dropped = ["cart, paper", *(f"{name}, paper" for name in tried)]
     rows = []
+    kinds = (("one_hot", bits, ""), ("mnist", images, ""))
+    kinds += (("one_hot", bits, ",merged=true"), ("mnist", images, ",merged=true")) if study.merged else ()
     for name in SETS:
         task = f"uci:set={name}"
         try:
@@ -264,19 +377,20 @@ def uci(study: Study) -> Rows:
         except UserError as error:
             print(error, file=sys.stderr)
             continue
-        for kind, learners in (("one_hot", bits), ("mnist", images)):
-            if kind == "mnist" and name not in ON_IMAGES:
+        for kind, learners, option in kinds:
+            if kind == "mnist" and name not in study.images:
                 continue
             how: dict[str, Any] = {"track": "symbolic"} if kind == "one_hot" else {}
             asked, shown = (
-                plan(task, [*learners.values()], repeats=range(1, n + 1), **how)
+                plan(f"{task}{option}", [*learners.values()], repeats=range(1, n + 1), **how)
                 for n in (study.repeats, FOLDS)
             )
             runs = study.run("uci", asked if name in study.sets else [], shown)
             if not len(runs):
                 continue
             column = "hypothesis_accuracy" if kind == "one_hot" else "framework_accuracy"
-            row: dict[str, object] = {"set": name, "input": "bits" if kind == "one_hot" else "images"}
+            words = "bits" if kind == "one_hot" else "images"
+            row: dict[str, object] = {"set": name, "input": f"{words}, merged" if option else words}
             folds = row["runs"] = runs["repeat"].nunique()
             row["tested"] = examples * folds
             for method, spec in learners.items():
@@ -393,27 +507,126 @@ def tint(study: Study) -> Rows:
     return rows
 
 
-def speed(study: Study) -> Rows:
-    """All tests of the root in one pass against one by one."""
-    task = "eleusis:concept=rank_order"
-    train, validation = (seen(task, part, 1, study) for part in ("train", "validation"))
+def restarts(study: Study) -> Rows:
+    """Does training each test from several first weights help, with and without the suits' tint?"""
     rows = []
-    for words, together in (("together", True), ("one by one", False)):
-        tree = NeuID3("union", depth=1, epochs=study.epochs, together=together)
-        clock, cpu = time.perf_counter(), time.process_time()
-        tree.fit(train, validation)
-        rows.append(
-            {
-                "tests of a node": words,
-                "wall clock (s)": round(time.perf_counter() - clock, 1),
-                "CPU (s)": round(time.process_time() - cpu, 1),
-                "question": tree.trees_[1].question.words if tree.trees_[1].question else "",
-            }
-        )
+    asked = itertools.product(
+        ("increase_suits", "hidden_modulo"), ("cards", "ranks"), ("optimal", "nf"), (1, 5)
+    )
+    for concept, tint, tests, starts in asked:
+        task = f"eleusis:concept={concept},tint={tint}"
+        labels, found = truth(task, study), []
+        for repeat in range(1, study.repeats + 1):
+            parts = [seen(task, part, repeat, study) for part in PARTS]
+            tree = NeuID3(tests, seed=repeat, epochs=study.epochs, starts=starts)
+            found.append(f1_of(tree, parts, labels)[1])
+        theirs = published(5, concept, tests=TESTS[tests], metric="f1", **{"class": "negative"})
+        place = {"concept": concept, "tests": tests, "tint": tint, "starts": str(starts)}
+        about = {"runs": len(found), "tested": int(labels.sum())}
+        rows.append({**place, **about, **beside("F1 fulfilled", found, theirs)})
+        print(rows[-1], flush=True)
     return rows
 
 
-STUDIES = {"eleusis": eleusis, "uci": uci, "reuse": reuse, "tint": tint, "speed": speed}
+class Tried(networks.Networks):
+    """Networks whose weights decay and whose train images are moved, for `choose`.
+
+    Attributes:
+        decay: share of a weight that a step takes away, for a learning rate of 1.
+        moved: pixels by which images are moved at most, anew in each pass.
+    """
+
+    decay, moved = 0.0, 0
+
+    def _learn(self, train: Any, rows: Any, importance: Any, parts: Any, optimiser: Any) -> None:
+        import torch
+
+        if self.moved:
+            images = train.images.clone()
+            for slot in images.flatten(0, 1):
+                down, right = torch.randint(-self.moved, self.moved + 1, (2,)).tolist()
+                slot.copy_(slot.roll((down, right), (1, 2)))
+            train = replace(train, images=images)
+        super()._learn(train, rows, importance, parts, optimiser)
+        with torch.no_grad():
+            for weight in self.weights.values():
+                weight.mul_((1 - self.decay) ** len(parts))
+
+
+def choose(study: Study) -> Rows:
+    """Print what neural facts say of validation examples of hidden_modulo; no test example is seen."""
+    usual = dict(networks._FAN_IN), networks._shapes
+    ways: dict[str, dict[str, Any]] = {
+        "as it is": {},
+        "weight decay 0.1": {"decay": 1e-4},
+        "weight decay 1": {"decay": 1e-3},
+        "images moved by 2": {"moved": 2},
+        "twice as wide": {"width": 2},
+        "half as wide": {"width": 0.5},
+        f"{3 * study.epochs} epochs": {"epochs": 3 * study.epochs},
+        "5 starts": {"starts": 5},
+    }
+    rows = []
+    induction.Networks = Tried  # type: ignore[misc]
+    for (way, options), tint in itertools.product(ways.items(), ("cards", "ranks")):
+        how = {"epochs": study.epochs, **options}
+        wide = how.pop("width", 1)
+        Tried.decay, Tried.moved = how.pop("decay", 0.0), how.pop("moved", 0)
+        networks._FAN_IN |= {name: n if name == "conv1" else int(wide * n) for name, n in usual[0].items()}
+        networks._shapes = partial(_wider, usual[1], wide)
+        task, found = f"eleusis:concept=hidden_modulo,tint={tint}", []
+        clock = time.process_time()
+        for repeat in range(1, study.repeats + 1):
+            train, validation = (seen(task, part, repeat, study) for part in PARTS[:2])
+            said = NeuID3("nf", seed=repeat, **how).fit(train, validation).predict_proba(validation)
+            found.append(float(f1_scores(said.argmax(axis=1), validation.labels, 2)[1]))
+        spent = (time.process_time() - clock) / 60 / study.repeats
+        rows.append({"training": way, "tint": tint, "validation F1 fulfilled": told(found), "CPU min": spent})
+        print(rows[-1], flush=True)
+    return rows
+
+
+def _wider(usual: Any, wide: float, channels: int, outputs: int) -> dict[str, tuple[int, ...]]:
+    """Shapes of weights of a network with so many times the channels and units."""
+    ends = {"conv1": (1, channels), "linear3": (0, outputs), "bias3": (0, outputs)}
+    result = {}
+    for name, shape in usual(channels, outputs).items():
+        kernel = shape[2:] if name in ("conv1", "conv2") else ()
+        units = [int(wide * n) for n in shape[: len(shape) - len(kernel)]]
+        if name in ends:
+            place, kept_as = ends[name]
+            units[-1 if name != "conv1" else place] = kept_as
+        result[name] = (*units, *kernel)
+    return result
+
+
+def speed(study: Study) -> Rows:
+    """CPU seconds of learning beside the paper's seconds of training."""
+    rows = []
+    tables = {"mlp": "slot_cnn:outputs=2,patience=10", "ndt": study.neuid3("nf", depth=6)}
+    concepts = {"neural_baseline": f"slot_cnn:epochs={5 * study.epochs // 2}", "ndt": study.neuid3("nf")}
+    asked = [(f"uci:set={name}", "uci", tables) for name in ("wine", "dermatology")]
+    for task, kept_in, learners in [*asked, ("eleusis:concept=rank_order", "speed", concepts)]:
+        if task.endswith("dermatology") and "dermatology" not in study.images:
+            continue
+        jobs = plan(task, [*learners.values()], repeats=range(1, study.repeats + 1))
+        runs = study.run(kept_in, jobs, jobs)
+        for method, spec in learners.items():
+            mine = runs[runs["learner"] == registry.canonical(spec)]["learning_cpu_time"]
+            known = published_table("neuid3")
+            known = known[(known["table"] == "prose") & (known["method"] == method)]
+            place = "any hidden concept" if kept_in == "speed" else task.partition("=")[2]
+            theirs = known[known["dataset"] == place]["mean"].astype(float)
+            words = "tree" if method == "ndt" else "network"
+            row = {"task": task, "learner": words, "runs": len(mine), "CPU (s)": told(mine)}
+            rows.append({**row, "paper (s)": " to ".join(f"{one:,.0f}" for one in theirs)})
+    return rows
+
+
+STUDIES = {
+    **{"eleusis": eleusis, "ranks": ranks, "uci": uci, "reuse": reuse, "tint": tint},
+    **{"restarts": restarts, "speed": speed},
+}
 
 
 ABOUT = tomllib.loads(Path(__file__).with_name("neuid3.toml").read_text("utf-8"))
@@ -447,7 +660,22 @@ def leads(name: str, rows: Rows) -> list[dict[str, Any]]:
 def answer(name: str, rows: Rows, ahead: Sequence[Mapping[str, Any]]) -> str:
     """The answer of a page, from its table."""
     if name == "speed":
-        return f"Together they take {rows[0]['CPU (s)']} CPU s, one by one {rows[1]['CPU (s)']}."
+        seconds = next(row for row in rows if row["task"].startswith("eleusis") and row["learner"] == "tree")
+        mine = mean_of(seconds["CPU (s)"])[0]
+        return f"A tree on Eleusis takes {mine:.0f} CPU s; the paper's {seconds['paper (s)']} s."
+    if name == "restarts":
+        mine = {
+            (row["concept"], row["tests"], row["tint"], row["starts"]): row["F1 fulfilled"] for row in rows
+        }
+        one, five = (mine["hidden_modulo", "optimal", "cards", starts].split()[0] for starts in "15")
+        return f"On hidden_modulo with its own tests five starts have an F1 of {five}, one {one}."
+    if name == "ranks":
+        by = {(row["concept"], row["learner"]): mean_of(row["F1 fulfilled"])[0] for row in rows}
+        wide = [
+            by[c, "neuid3, nf"] > by[c, "network of 44 million weights"]
+            for c in dict.fromkeys(c for c, _ in by)
+        ]
+        return f"Trees of neural facts beat the large network on {sum(wide)} of {len(wide)} concepts."
     if name == "reuse":
         first, *_, last = [mean_of(row["F1 fulfilled"])[0] for row in rows]
         return f"Tests trained in both trees raise F1 by {points(last - first).lstrip('+')}."
@@ -461,11 +689,8 @@ def answer(name: str, rows: Rows, ahead: Sequence[Mapping[str, Any]]) -> str:
     )
     means = sums["lead"].sum()
     if name == "uci":
-        below = [(means["mlp"][kind] < 0) for kind in ("bits", "images")]
-        told = [
-            f"{one.sum()} of {len(one)} on {kind}"
-            for one, kind in zip(below, ("bits", "images"), strict=True)
-        ]
+        below = {kind: means["mlp"][kind] < 0 for kind in ("bits", "images")}
+        told = [f"{one.sum()} of {len(one)} on {kind}" for kind, one in below.items()]
         return f"Trees are below the MLP: {', '.join(told)}."
     network, ffnsl = ((means[who] > 0).sum() for who in ("slot_cnn", "ffnsl"))
     return f"They beat the network on {network}, FFNSL on {ffnsl} of {len(means['ffnsl'])} concepts."
@@ -474,8 +699,12 @@ def answer(name: str, rows: Rows, ahead: Sequence[Mapping[str, Any]]) -> str:
 def write(study: Study, name: str) -> Path:
     """Write a page and its picture from its table."""
     about, last = ABOUT[name], study.last if name == "eleusis" else ""
+    tables = {"results": "all numbers, with the paper's where it has them"}
     own, panel, places = f"neuid3_{name}{last}", about.get("panel", ""), about["places"]
     rows = kept_table(study.docs, own, "results").to_dict("records")
+    if name == "eleusis":
+        kept(study.docs, own, "ratios", ratios(rows))
+        tables["ratios"] = "F1 over that of trees with the concept's own tests, all of the paper's table 4"
     drawn = [
         {"panel": row.get(panel, ""), "series": series}
         | {"row": ", ".join(row[place] for place in places if place != panel)}
@@ -485,6 +714,7 @@ def write(study: Study, name: str) -> Path:
     ]
     ahead = leads(name, rows) if about["scores"] else []
     words = {"size": study.size, "epochs": study.epochs, "digits": digits(study.source), "leaves": LEAVES}
+    words["letters"] = "EMNIST's letters" if "_emnist" in last else "drawn letters"
     return page(
         study.docs,
         own,
@@ -492,7 +722,7 @@ def write(study: Study, name: str) -> Path:
             about["title"].format(**words),
             about["question"],
             answer(name, rows, ahead),
-            f"python benchmarks/neuid3.py {name}{f' --source {OF_MNIST}' if last else ''} --page",
+            f"python benchmarks/neuid3.py {name}{study.asked(name)} --page",
             f"{about['x']} by {listed(places)}: {listed([*about['series']])}",
         ),
         pictures.dots(
@@ -501,11 +731,9 @@ def write(study: Study, name: str) -> Path:
             about["x"],
             columns=about.get("columns", 2),
         ),
-        losses(ahead, "The tree")
-        if ahead
-        else f"Questions that are found: {listed([*dict.fromkeys(row['question'] for row in rows)])}.",
+        losses(ahead, "The tree") if ahead else "",
         about["method"].strip().format(**words) + (f"{before(study.docs, own)} {INTERVALS}" if ahead else ""),
-        {"results": "all numbers, with the paper's where it has them"},
+        tables,
         first="Where trees lose",
     )
 
@@ -515,20 +743,31 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("studies", nargs="+", choices=STUDIES)
+    parser.add_argument("studies", nargs="+", choices=[*STUDIES, "choose"])
     parser.add_argument("--repeats", type=int, default=3, help="train splits; 10 for all folds of uci")
     parser.add_argument("--size", default="small", help="train examples of Eleusis")
     parser.add_argument("--epochs", type=int, default=20)
     parser.add_argument("--concepts", nargs="+", default=[*CONCEPTS], choices=CONCEPTS)
     parser.add_argument("--sets", nargs="+", default=[*SETS], choices=SETS)
     parser.add_argument("--source", help="image source")
+    parser.add_argument("--tint", default="cards", choices=("cards", "ranks"), help="of images of Eleusis")
+    parser.add_argument("--starts", type=int, default=1, help="first weights of each test on Eleusis")
+    parser.add_argument("--ranks", nargs="+", type=int, default=[*range(5, 11)], help="of the study ranks")
+    parser.add_argument(
+        "--images", nargs="+", default=[*ON_IMAGES], help="tables learned as images, too, or all"
+    )
+    parser.add_argument("--merged", action="store_true", help="tables in the paper's binarisation, too")
     parser.add_argument("--page", action="store_true", help="write the pages from their tables")
     parser.add_argument("--results", type=Path, default=Path("results/neuid3"))
     parser.add_argument("--docs", type=Path, default=Path("docs/results"))
     given = vars(parser.parse_args())
     studies, from_tables = given.pop("studies"), given.pop("page")
-    study = Study(**{**given, "concepts": tuple(given["concepts"]), "sets": tuple(given["sets"])})
+    given["images"] = [*SETS] if given["images"] == ["all"] else given["images"]
+    study = Study(**{name: tuple(one) if isinstance(one, list) else one for name, one in given.items()})
     for name in studies:
+        if name == "choose":
+            kept(study.docs, "runs", "neuid3_choose", choose(study))
+            continue
         if not from_tables:
             last = study.last if name == "eleusis" else ""
             kept(study.docs, f"neuid3_{name}{last}", "results", STUDIES[name](study))

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +19,7 @@ from nsl_bench.core.errors import unknown
 from nsl_bench.core.options import option
 from nsl_bench.core.types import LabelSpace, Part, Split
 
-from ..sources.symbols.names import SUITS, colour_of, rank_of, symbols
+from ..sources.symbols.names import SUITS, WHITE_SUITS, colour_of, rank_of, symbols
 from . import programs
 
 _PROGRAMS = programs(__file__)
@@ -63,6 +64,10 @@ class Eleusis(Benchmark):
     ranks: int = option(
         8, "highest rank, 5 to 10; the highest four are faces", least=_RANKS[0], most=_RANKS[1]
     )
+    tint: Literal["cards", "ranks"] = option(
+        "cards",
+        "``cards``: images of suits and ranks have the suit's colour; ``ranks``: those of suits are white",
+    )
 
     def __post_init__(self) -> None:
         concept, ranks = self.concept, self.ranks
@@ -71,7 +76,7 @@ class Eleusis(Benchmark):
         self.name = self.spec_with()
         members = tuple(self.spec_with(ranks=n) for n in (6, 8, 10))
         self.family = Family(self.spec_with(ranks=8), members, "highest rank")
-        self.concept_space = symbols(ranks)
+        self.concept_space = symbols(ranks, WHITE_SUITS) if self.tint == "ranks" else symbols(ranks)
         self.background = _PROGRAMS["background"].format(
             suits=" ".join(f"order({suit}, {k})." for k, suit in enumerate(SUITS)),
             plain=ranks - FACES,

@@ -65,6 +65,7 @@ class Uci(Benchmark):
     openml: Path | None = option(
         None, "``data_home`` of `sklearn.datasets.fetch_openml`, whose cache is read instead"
     )
+    merged: bool = option(False, "whether a category's values share `bins` bits at random, as in the paper")
 
     def __post_init__(self) -> None:
         self.name = self.spec_with()
@@ -87,7 +88,8 @@ class Uci(Benchmark):
         self._fold = fold
         self._folds = self._divided(seed)
         self._part_of = (self._folds - fold) % FOLDS  # 0: test, 1: validation
-        bits = make_bits(self._table, self._part_of > 1, self._positive, self.bins)
+        draw = generator("uci merged", self.version, self.set) if self.merged else None
+        bits = make_bits(self._table, self._part_of > 1, self._positive, self.bins, draw)
         self._bits, self._atoms, self._names = bits.values, bits.atoms, bits.names
         self.slots = tuple(f"x{k + 1}" for k in range(len(bits.names)))
         self.test_size = int((self._part_of == 0).sum())
@@ -179,7 +181,13 @@ class Bits:
     values: npt.NDArray[np.uint8]
 
 
-def make_bits(table: Table, train: npt.NDArray[np.bool_], positive: npt.NDArray[np.bool_], bins: int) -> Bits:
+def make_bits(
+    table: Table,
+    train: npt.NDArray[np.bool_],
+    positive: npt.NDArray[np.bool_],
+    bins: int,
+    draw: np.random.Generator | None = None,
+) -> Bits:
     """Binarise a table; bins follow from the train rows alone, so that a test fold tells nothing about them.
 
     A column with two values, or in two bins, is one bit; others have a bit for each value or bin.
@@ -188,6 +196,7 @@ def make_bits(table: Table, train: npt.NDArray[np.bool_], positive: npt.NDArray[
         train: bool [rows], which rows decide the bins.
         positive: bool [rows], which are of the positive class.
         bins: most bins of a numeric column.
+        draw: merges the values of a category at random into as many as there are bins.
     """
     names: list[str] = []
     columns: list[npt.NDArray[np.bool_]] = []
@@ -205,6 +214,9 @@ def make_bits(table: Table, train: npt.NDArray[np.bool_], positive: npt.NDArray[
             codes = np.array([values.index(cell) for cell in cells])
             count = len(values)
             words = [f"{attribute}={value}" for value in values]
+            if draw is not None and count > bins:
+                codes, count = draw.permutation(np.arange(count) % bins)[codes], bins
+                words = [f"{attribute} in group {b + 1}" for b in range(bins)]
         for b in range(1 if count == 2 else 0, count):
             names.append(words[b])
             columns.append(codes == b)

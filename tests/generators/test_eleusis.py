@@ -130,6 +130,19 @@ def test_letters_are_drawn_where_only_digits_are_real(shared: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("emnist", [False, True])
+def test_a_version_of_the_task_shows_suits_without_tint(emnist: bool, root: Path) -> None:
+    tasks = [registry.create("benchmark", f"eleusis{more}") for more in ("", ":tint=ranks")]
+    tinted, plain = (make_source(task, f"emnist:{root}" if emnist else None) for task in tasks)
+    assert tinted.fingerprint() != plain.fingerprint() and tasks[0].name == "eleusis"
+    suits, (old, new) = (
+        plain.labels("a")[:24] < 4,
+        (one.render("a", np.arange(24)) for one in (tinted, plain)),
+    )
+    assert (new[suits, ..., 0] == new[suits, ..., 2]).all() and not np.array_equal(old[suits], new[suits])
+    assert np.array_equal(old[~suits], new[~suits])
+
+
 def test_every_letter_is_drawn_in_many_hands() -> None:
     for k, letter in enumerate(LETTERS):
         images = [draw_letter(letter, Dice(0, k, 0, number)) for number in range(30)]

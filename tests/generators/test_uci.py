@@ -328,6 +328,10 @@ def test_bits() -> None:
     assert bits.names == ("size in bin 2", "big one?=y", "Colour=blue", "Colour=green", "Colour=red")
     assert bits.atoms == ("size_in_bin_2", "big_one_y", "colour_blue", "colour_green", "colour_red")
     assert bits.values.tolist() == [[0, 1, 0, 0, 1], [1, 0, 0, 1, 0], [1, 1, 1, 0, 0], [1, 0, 0, 0, 1]]
+    merged = make_bits(table, train, positive, 2, np.random.default_rng(0))  # as in the paper
+    assert merged.names == ("size in bin 2", "big one?=y", "Colour in group 2")
+    red, green, blue, red_again = merged.values[:, 2].tolist()
+    assert red == red_again and {red, green, blue} == {0, 1}
 
 
 def test_test_rows_do_not_decide_the_bins() -> None:

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from problog import get_evaluatable
+from problog.program import PrologString
 from safetensors import safe_open
 from safetensors.torch import save_file
 
@@ -19,7 +21,8 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.core.types import Predictions
 from nsl_bench.data.splits import make_source, make_split
 from nsl_bench.learners.base import hypothesis_of, labels_of, probabilities_of, track_of
-from nsl_bench.learners.papers.neuid3.induction import entropy, gains, held_out_gain
+from nsl_bench.learners.papers.neuid3.asp import deepproblog
+from nsl_bench.learners.papers.neuid3.induction import Grower, entropy, gains, held_out_gain
 from nsl_bench.learners.papers.neuid3.learner import NeuID3
 from nsl_bench.learners.papers.neuid3.networks import (
     Batch,
@@ -29,7 +32,7 @@ from nsl_bench.learners.papers.neuid3.networks import (
     class_weights,
     cross_entropy,
 )
-from nsl_bench.learners.papers.neuid3.questions import Data, Fact
+from nsl_bench.learners.papers.neuid3.questions import Data, Fact, Trained
 from nsl_bench.learners.papers.neuid3.saved import load_tests
 from nsl_bench.learners.papers.neuid3.tests import CLASSES, NeuralTest, neural_tests
 from nsl_bench.learners.papers.neuid3.tree import Node, answer, branches, nodes
@@ -75,23 +78,11 @@ def relations() -> list[NeuralTest]:
     ]
 
 
-def test_probabilities_of_rules_are_sums_over_values() -> None:
+def test_networks_of_one_test_say_what_they_say_in_a_group() -> None:
     networks = Networks(relations(), 1, "key")
     images = torch.as_tensor(np.random.default_rng(1).integers(0, 256, (5, 3, 1, 28, 28)).astype(np.uint8))
     found = networks.probabilities(images)
     assert found.shape == (4, 5) and ((found >= 0) & (found <= 1)).all()
-    for t, test in enumerate(networks.tests[:2]):
-        logits = [
-            networks._encoded(torch.cat([images[:, [p[side] for p in networks.pairs]].flatten(1, 2)]) / 255.0,
-                              networks.weights)[place, :, : test.values]
-            for side, place in ((0, networks._first[t]), (1, networks._second[t]))
-        ]  # fmt: skip
-        p, q = (one.softmax(dim=1) for one in logits)
-        plain = sum(
-            p[:, a] * q[:, b] * test.relation[a, b]
-            for a, b in itertools.product(range(test.values), range(test.values))
-        )
-        assert torch.allclose(found[t], plain, atol=1e-5)
     for t in range(4):
         assert torch.allclose(networks.only(t).probabilities(images)[0], found[t], atol=1e-5)
 
@@ -396,3 +387,57 @@ def test_tests_start_as_they_were_left_at_the_parent(monkeypatch: pytest.MonkeyP
     names = {test.name for test in neural_tests(train, "nf")}
     assert started[0] == (set(), 0) and len(started) == 3
     assert all(kept == names and count == len(names) - 1 for kept, count in started[1:])
+
+
+def test_each_test_keeps_the_start_of_its_least_validation_loss(monkeypatch: pytest.MonkeyPatch) -> None:
+    losses = [torch.tensor(one) for one in ([2.0, 1.0], [1.0, 3.0], [3.0, 2.0])]
+    made: list[Networks] = []
+
+    def train(self: Networks, *_: object) -> None:
+        self.losses = losses[len(made)]
+        made.append(self)
+
+    monkeypatch.setattr(Networks, "train", train)
+    learner = NeuID3("nf", starts=3)
+    tests = neural_tests(seen(SUITS, "train", 8), "nf")
+    data = learner._parts(seen(SUITS, "train", 8), None)[0]
+    grower = Grower(data, (torch.ones(7), torch.ones(1)), learner.limits, learner.training, ("key",))
+    kept = grower._trained((None, None), (), tests, {})
+    for t, (one, start) in enumerate(zip(kept, (1, 0), strict=True)):
+        asked = data[0].images, torch.arange(4)
+        assert torch.equal(one.networks.ask(*asked), made[start].only(t).ask(*asked)) and len(made) == 3
+
+
+def test_a_deepproblog_program_has_the_probabilities_of_the_tree() -> None:
+    """With what its networks say of an example in place of its neural predicates, ProbLog sums it up."""
+    networks = Networks(relations(), 1, "key")
+    a, b, c, d = (Trained(networks.only(t)) for t in range(4))
+    deep = Node(0.5, 1, d, 0, Node(0.9, 1, b, 0, Node(0.3, 1), Node(0.8, 1)), Node(0.1, 1))
+    root = Node(0.5, 1, a, 0, Node(0.25, 1, c, 0, Node(0.6, 1), Node(0.7, 1)), deep)
+    images = torch.as_tensor(np.random.default_rng(1).integers(0, 256, (1, 3, 1, 28, 28)).astype(np.uint8))
+    data = Data(1, images, None, {})
+    text = deepproblog({"sum(1)": root}, ("s0", "s1", "s2"))
+    lines = [line for line in text.splitlines() if not line.startswith("nn(")] + ["query(sum(1))."]
+    for question, *names in (a, "test1_of", "test1_of"), (d, "test3_of"), (b, "test4_first", "test4_second"):
+        own, test = question.networks, question.test
+        for name, slot, place in zip(names, test.slots, (own._first, own._second), strict=False):
+            logits = own._encoded(images[:, slot] / 255.0, own.weights)[int(place), 0, : test.values]
+            shares = (logits.softmax(0) * 0.999999).tolist()
+            lines.append("; ".join(f"{p:.9f}::{name}(s{slot},{v})" for v, p in enumerate(shares)) + ".")
+    lines.append(f"{float(c.given(data, torch.arange(1), ())):.9f}::test2_says(s1,s2,1).")
+    (found,) = get_evaluatable().create_from(PrologString("\n".join(lines))).evaluate().values()
+    assert found == pytest.approx(float(answer(root, data)), abs=1e-5)
+
+
+def test_tests_are_given_as_rules(tmp_path: Path) -> None:
+    file = tmp_path / "next.lp"
+    file.write_text("test(next, suit_0, suit_1, 4).\nnext :- value(suit_0,A), value(suit_1,(A+1)\\4).\n")
+    train = seen(SUITS, "train", 24)
+    learner = NeuID3("nf", depth=1, epochs=1, given=file)
+    given = learner._questions(train)[0][-1]
+    assert given.relation.tolist() == np.roll(np.eye(4), 1, axis=1).tolist() and given.slots == (0, 2)
+    assert learner.fit(train).version != NeuID3("nf").version
+    for text, words in (("next.", "has no test"), ("test(next, suit_0, suit_9, 4).", "of the slots suit_0")):
+        file.write_text(text)
+        with pytest.raises(UserError, match=words):
+            learner.fit(train)

@@ -25,7 +25,11 @@ def rank_of(concept: str) -> int:
     return int(rank) if colour in COLOURS and rank.isdecimal() else 0
 
 
-def symbols(ranks: int) -> ConceptSpace:
+WHITE_SUITS = "symbol, suits in white"
+"""Name of the concept space of which sources show the suits without their colour."""
+
+
+def symbols(ranks: int, name: str = "symbol") -> ConceptSpace:
     """The suits, then each rank from 1 in red and in black, e.g. ``"red_1"``, ``"black_1"``."""
     digits = tuple(f"{colour}_{rank}" for rank in range(1, ranks + 1) for colour in COLOURS)
-    return ConceptSpace("symbol", (*SUITS, *digits))
+    return ConceptSpace(name, (*SUITS, *digits))

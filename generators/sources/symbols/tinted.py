@@ -18,7 +18,7 @@ from nsl_bench.core.source import ALL, ImageSource
 from nsl_bench.core.types import ConceptSpace, PoolPart
 
 from .glyphs import SIDE, DrawnLetters, EmnistLetters, Glyphs, MnistRanks, SklearnRanks
-from .names import SUITS, colour_of, rank_of, symbols
+from .names import SUITS, WHITE_SUITS, colour_of, rank_of, symbols
 
 _MOST_RANKS = 10
 _RED = 5
@@ -32,7 +32,8 @@ _ALL: tuple[PoolPart, ...] = ("network", "a", "b")
 class _Tinted(ImageSource):
     """Letters and digits in the colour of a suit.
 
-    A red suit's letter and its rank's digit are red, a black suit's are white.
+    A red suit's letter and its rank's digit are red, a black suit's are white. Letters are all white if the
+    concept space says so by its name.
     """
 
     version = "1"
@@ -48,6 +49,7 @@ class _Tinted(ImageSource):
         letters, ranks = self._drawn()
         self.concept_space = self.concept_space or symbols(_MOST_RANKS)
         self.shape = (SIDE, SIDE, 3)
+        self._white_suits = self.concept_space.name == WHITE_SUITS
         self.named_shifts = {}
         for concept in self.concept_space.concepts:
             if concept not in SUITS and not 1 <= rank_of(concept) <= _MOST_RANKS:
@@ -89,12 +91,13 @@ class _Tinted(ImageSource):
             concept = self.concept_space.concepts[concepts[index]]
             grey = self._glyphs(concept).draw(concept, part, int(numbers[index]))
             row[:] = grey[..., None]
-            if colour_of(concept) == "red":
+            if colour_of(concept) == "red" and not (self._white_suits and concept in SUITS):
                 row[..., 1:] //= _RED
         return images
 
     def _hash(self, parts: tuple[PoolPart, ...]) -> str:
         identity = [self.name, self.version, self.concept_space.concepts]
+        identity += ["white suits"] if self._white_suits else []
         identity += [self._letters.hash_of(parts), self._ranks.hash_of(parts)]
         return hashlib.sha256(json.dumps(identity).encode()).hexdigest()[:16]
 

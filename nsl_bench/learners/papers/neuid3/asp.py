@@ -1,4 +1,4 @@
-"""A tree as an answer set program: what its networks see, named by the facts about images.
+"""A tree as a DeepProbLog program, or as an answer set program: what its networks see is named by facts.
 
 A neural test says nothing about concepts until its networks are named. `tables` asks a test about images of
 known concepts, which gives the pairs of concepts for which it holds; the program states them.
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.learners.papers.neuid3.questions import Data, Trained
+from nsl_bench.learners.papers.neuid3.questions import Data, Question, Trained
 from nsl_bench.learners.papers.neuid3.tree import Node, branches, nodes
 from nsl_bench.learners.view import View
 
@@ -87,6 +87,41 @@ def program(roots: Mapping[str, Node], named: Mapping[int, Table], view: View) -
             body = ", ".join(name if holds else f"not {name}" for name, holds in tests)
             rules.append(f"{atom} :- {body}." if body else f"{atom}.")
     return tuple(rules)
+
+
+def deepproblog(roots: Mapping[str, Node], slots: Sequence[str]) -> str:
+    """A DeepProbLog program in which each atom has the probability of its tree.
+
+    Slots are constants that a query replaces by images. Facts that a perceiver or the metadata tells must be
+    added for each example.
+    """
+    names: dict[int, str] = {}
+    lines: list[str] = []
+    for atom, root in roots.items():
+        for leaf, path in branches(root):
+            body = []
+            for question, holds in path:
+                if id(question) not in names:
+                    names[id(question)] = name = f"test{len(names) + 1}"
+                    lines += [f"% {name}: {question.words}", *_predicates(name, question)]
+                seen = question.test.slots if isinstance(question, Trained) else ()
+                told = f"({','.join(slots[slot] for slot in seen)})" if seen else ""
+                body.append(("" if holds else "\\+ ") + names[id(question)] + told)
+            lines.append(f"{leaf.share:.6f}::{atom}" + (f" :- {', '.join(body)}." if body else "."))
+    return "\n".join(lines) + "\n"
+
+
+def _predicates(name: str, question: Question) -> list[str]:
+    """The neural predicates and rules of a test."""
+    if not isinstance(question, Trained):
+        return [f"{name} :- {question.name}."]
+    test = question.test
+    if test.relation is None:
+        return [f"nn({name},[X,Y],V,[0,1]) :: {name}_says(X,Y,V).", f"{name}(X,Y) :- {name}_says(X,Y,1)."]
+    networks = [f"{name}_of"] if test.shared else [f"{name}_first", f"{name}_second"]
+    lines = [f"nn({one},[X],V,{list(range(test.values))}) :: {one}(X,V)." for one in networks]
+    lines.append(f"{name}(X,Y) :- {networks[0]}(X,A), {networks[-1]}(Y,B), {name}_holds(A,B).")
+    return lines + [f"{name}_holds({a},{b})." for a, b in np.argwhere(test.relation)]
 
 
 def _free(name: str, taken: Any) -> str:

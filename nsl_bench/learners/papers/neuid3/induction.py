@@ -99,8 +99,6 @@ class Grower:
     Args:
         positive: which of them are of the class, float32 tensors.
         key: decides first weights and the order of examples.
-        together: whether all tests of a node are trained in one pass; the result is the same but for
-            rounding.
     """
 
     def __init__(
@@ -110,10 +108,9 @@ class Grower:
         limits: Limits,
         training: Training,
         key: tuple[object, ...],
-        together: bool = True,
     ) -> None:
         self.data, self.positive = data, positive
-        self.limits, self.training, self.key, self.together = limits, training, key, together
+        self.limits, self.training, self.key = limits, training, key
         self.late = False
 
     def grow(self, tests: Sequence[NeuralTest], ready: Sequence[Question]) -> Node:
@@ -190,26 +187,27 @@ class Grower:
     def _trained(
         self, at: tuple[Batch, Batch], path: Path, tests: list[NeuralTest], state: Mapping[str, Networks]
     ) -> list[Trained]:
-        """The neural tests, trained at a node; they start as they were at its parent (algorithm 1)."""
+        """The neural tests, trained at a node; they start as they were at its parent (algorithm 1).
+
+        Other starts have first weights of their own; each test is that of the least validation loss.
+        """
+        import torch
+
         if not tests:
             return []
         data = self.data
         examples = Examples(data[0].images, self.positive[0]), Examples(data[1].images, self.positive[1])
         place = [f"{question.name}={holds}" for question, holds in path]
         seed = stable_hash("order", *self.key, *place) % 2**63
-        result: list[Trained] = []
-        for group in [tests] if self.together else [[test] for test in tests]:
-            networks = Networks(
-                group,
-                data[0].images.shape[2],
-                *self.key,
-                *place,
-                trained=state,
-                precision=self.training.precision,
-            )
-            networks.train(examples, at, self.training, seed)
-            result += [Trained(networks.only(k)) for k in range(len(group))]
-        return result
+        tried, how = [], self.training
+        for start in range(how.starts):
+            key = *self.key, *place, *([f"start {start}"] if start else [])
+            first = {} if start else state
+            networks = Networks(tests, data[0].images.shape[2], *key, trained=first, precision=how.precision)
+            networks.train(examples, at, how, seed)
+            tried.append(networks)
+        best = torch.stack([one.losses for one in tried]).argmin(dim=0).tolist()
+        return [Trained(tried[start].only(k)) for k, start in enumerate(best)]
 
     def _followed(self, at: tuple[Batch, Batch], holds: list[Any]) -> tuple[Batch, Batch]:
         """The examples that go on, with P(path and test | example)."""

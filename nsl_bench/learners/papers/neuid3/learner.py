@@ -21,7 +21,7 @@ from nsl_bench.core.tracks import Track
 from nsl_bench.core.types import Hypothesis, one_hot
 from nsl_bench.learners.base import TOLD_THE_ANSWER
 from nsl_bench.learners.neural import seeded
-from nsl_bench.learners.papers.neuid3.asp import program, tables
+from nsl_bench.learners.papers.neuid3.asp import deepproblog, program, tables
 from nsl_bench.learners.papers.neuid3.induction import Grower, Limits
 from nsl_bench.learners.papers.neuid3.networks import Training
 from nsl_bench.learners.papers.neuid3.questions import (
@@ -33,7 +33,7 @@ from nsl_bench.learners.papers.neuid3.questions import (
     read,
 )
 from nsl_bench.learners.papers.neuid3.saved import load_tests, save_tests
-from nsl_bench.learners.papers.neuid3.tests import NeuralTest, neural_tests
+from nsl_bench.learners.papers.neuid3.tests import NeuralTest, given_tests, neural_tests
 from nsl_bench.learners.papers.neuid3.tree import Node, answer, branches, draw, rules_of
 from nsl_bench.learners.view import View
 from nsl_bench.perception.training import PRECISION, Precision
@@ -79,21 +79,28 @@ class NeuID3(HasOptions):
     reuse: str | None = option(
         None, 'file of `save`, or several joined by "+"; its tests replace those of the same name, frozen'
     )
-    together: bool = option(True, "whether all tests of a node are trained in one pass")
     seed: int = option(0, "seed of weights and of the order of examples")
     precision: Precision = option("float32", PRECISION)
+    starts: int = option(1, "first weights of each test; the least validation loss decides", least=1)
+    given: Path | None = option(
+        None,
+        "file of tests as rules: ``test(next,suit_0,suit_1,4).`` has two slots and the number of values, "
+        "``next :- value(suit_0,A), value(suit_1,A+1).`` says when it holds",
+    )
 
     def __post_init__(self) -> None:
         tests, named, reuse = self.tests, self.named, self.reuse
         if tests == "facts" and (named or reuse):
             raise UserError("neuid3: tests=facts has no networks, so named and reuse cannot be used with it.")
         self.limits = Limits(self.depth, self.least_gain, self.least_probability)
-        self.training = Training(self.epochs, self.learning_rate, self.batch, self.precision)
+        how = self.epochs, self.learning_rate, self.batch, self.precision, self.starts
+        self.training = Training(*how)
         self.facts = tests == "facts"
         self.track: Track = "pretrained" if self.facts or named else "label_only"
         self.version = f"4+{TOLD_THE_ANSWER}" if tests == "optimal" else "4"
-        files = [file for file in map(Path, reuse.split("+") if reuse else ()) if file.is_file()]
-        if files:  # other trained tests make another learner
+        files = [*map(Path, reuse.split("+") if reuse else ()), *filter(None, [self.given])]
+        files = [file for file in files if file.is_file()]
+        if files:  # other trained or given tests make another learner
             self.version = f"{self.version}+{cache.content_key(*files)}"
 
     def fit(self, train: View, validation: View | None = None) -> NeuID3:
@@ -113,7 +120,7 @@ class NeuID3(HasOptions):
             for label in self._positive():
                 positive = tuple(torch.as_tensor((part == label).astype(np.float32)) for part in labels)
                 key = (train.benchmark_name, self.seed, label)
-                grower = Grower(data, (positive[0], positive[1]), limits, self.training, key, self.together)
+                grower = Grower(data, (positive[0], positive[1]), limits, self.training, key)
                 self.trees_[label] = grower.grow(tests, ready)
                 self.timed_out_ = self.timed_out_ or grower.late
             self._rules = self._written(train, data[0])
@@ -127,6 +134,7 @@ class NeuID3(HasOptions):
         if self.facts:
             return [], ready
         tests = neural_tests(train, self.tests)
+        tests += given_tests(self.given, train.slots) if self.given else []
         for file in self.reuse.split("+") if self.reuse else ():
             saved = load_tests(Path(file), train.slots)
             names = {one.name for one in saved}
@@ -210,6 +218,11 @@ class NeuID3(HasOptions):
         rules = [rule for label, root in self.trees_.items() for rule in rules_of(root, names[label])]
         tests = sum(len(path) for root in self.trees_.values() for _, path in branches(root))
         return Hypothesis(tuple(rules), max(tests, 1), language="tree")
+
+    def deepproblog(self) -> str:
+        """The trees as a DeepProbLog program."""
+        atoms = self._space.atoms
+        return deepproblog({str(atoms[label]): root for label, root in self.trees_.items()}, self._slots)
 
     def picture(self, path: str | Path) -> None:
         """Draw the trees into a file, whose ending decides the format."""

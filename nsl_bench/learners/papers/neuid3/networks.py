@@ -61,6 +61,7 @@ class Training:
     learning_rate: float = 1e-3
     batch: int = 32
     precision: Precision = "float32"
+    starts: int = 1
 
 
 class Networks:
@@ -70,6 +71,9 @@ class Networks:
         tests: the tests, all on pairs of slots or all on single ones.
         key: decides the first weights, by the test's name.
         trained: networks of one test each, by its name, whose weights are the first ones in place of those.
+
+    Attributes:
+        losses: the least validation loss of each test, float tensor [tests]; infinite before `train`.
     """
 
     def __init__(
@@ -89,6 +93,7 @@ class Networks:
         most = max(map(len, encoders))
         self.tests, self.channels, self.pairs = tuple(tests), channels, pairs
         self.precision: Precision = precision
+        self.losses = torch.full((len(tests),), torch.inf)
         self.single = all(test.single for test in tests)
         self._places = {
             place: g * most + k for g, group in enumerate(encoders) for k, place in enumerate(group)
@@ -204,7 +209,6 @@ class Networks:
         import torch
 
         (train, validation), (here, checked) = examples, at
-        best = torch.full((len(self.tests),), torch.inf)
         best_weights = {name: weight.clone() for name, weight in self.weights.items()}
         for weight in self.weights.values():
             weight.requires_grad_()
@@ -220,8 +224,8 @@ class Networks:
             positive = judge.positive[judged.rows]
             answers = self.ask(judge.images, judged.rows)
             losses = cross_entropy(answers, positive, class_weights(judged.weights, positive))
-            better = losses < best
-            best = torch.where(better, losses, best)
+            better = losses < self.losses
+            self.losses = torch.where(better, losses, self.losses)
             self._keep(best_weights, better)
         self.weights = best_weights
 

@@ -11,13 +11,17 @@ import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.core.errors import NotApplicable
+from nsl_bench.core.errors import NotApplicable, UserError
 from nsl_bench.core.registry import Spec
+from nsl_bench.core.types import LabelSpace
 from nsl_bench.learners.view import View
+from nsl_bench.logic.asp.text import read_text
+from nsl_bench.logic.guarded.rules import crisp
 
 CLASSES = ("nf", "union", "optimal", "bad")
 
@@ -131,6 +135,31 @@ def _rules(suffix: str, pair: tuple[int, int], names: Sequence[str], n: int) -> 
         NeuralTest(f"{name}_{suffix}", pair, values, relation, shared, words)
         for name, values, relation, shared, words in cases
     ]
+
+
+_GIVEN = re.compile(r"^\s*test\((\w+),\s*(\w+),\s*(\w+),\s*(\d+)\)\.", re.M)
+
+
+def given_tests(file: Path, slots: Sequence[str]) -> list[NeuralTest]:
+    """The tests of a file: facts ``test(NAME,SLOT,SLOT,VALUES)``, and rules by which ``NAME`` follows.
+
+    One network sees both slots; its values are ``value(SLOT,0..VALUES-1)``.
+    """
+    program, result = read_text(file), list[NeuralTest]()
+    for name, one, other, values in _GIVEN.findall(program):
+        n = int(values)
+        if not {one, other} <= {*slots} or not 1 < n <= 64:
+            raise UserError(
+                f"neuid3: {file}: test({name},{one},{other},{n}) must have two of the slots "
+                f"{', '.join(slots)} and 2 to 64 values."
+            )
+        pairs = [(f"value({one},{a})", f"value({other},{b})") for a in range(n) for b in range(n)]
+        holds = crisp([program], "", pairs, LabelSpace(("no", name), (None, name)), what=str(file))
+        places, relation = (slots.index(one), slots.index(other)), holds.reshape(n, n).astype(np.float32)
+        result.append(NeuralTest(name, places, n, relation, True, f"{name}({one}, {other})"))
+    if not result:
+        raise UserError(f"neuid3: {file} has no test; add e.g. test(next,{slots[0]},{slots[-1]},4).")
+    return result
 
 
 def _values(view: View, slot: int) -> int:
