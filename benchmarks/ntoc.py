@@ -16,8 +16,8 @@ one with the likeliest stays. The page also shows what `benchmarks/ntoc_redrawn.
     python benchmarks/ntoc.py --mnist FOLDER --repeats 10 --learners dnc_filled                 # 200 CPU min
     python benchmarks/ntoc.py --mnist FOLDER --repeats 2 --learners deepproblog --limit 3600    # 240 CPU min
 
-`ntoc_anew` and `deepproblog` run only if they are asked for; `deepproblog` where its environment can be made, with a
-limit of time.
+`ntoc_anew` and `deepproblog` run only if they are asked for. `deepproblog` needs an environment that can be
+made, and has a limit of time.
 
 Results are kept in results/ntoc, their records in docs/results/runs/ntoc, too; a second call does only what
 is missing, and tables have all that is there. `--size`, `--test` and `--epochs` make a small try, which needs
@@ -366,9 +366,9 @@ def page_of(docs: Path, task: str) -> Path:
         ),
         losses(ahead, "NTOC"),
         "Published numbers are those of table 1 of the NTOC paper (AAAI 2023), means and standard deviations "
-        f"over {MOST_REPEATS} runs. Images are MNIST.{NOTES[task]}{_FILLED}"
-        f"{before(docs, f'ntoc_{task}')} Runs that are missing are not counted. NTOC *equals* the paper "
-        f"where the means are within {MARGIN:g} points "
+        f"over {MOST_REPEATS} runs. Images are MNIST.{NOTES[task]}"
+        f"{before(docs, f'ntoc_{task}')}{_FILLED} Runs that are missing are not counted. NTOC *equals* "
+        f"the paper where the means are within {MARGIN:g} points "
         "by two one-sided tests at 5 % with enough power; their errors cover train splits and, on both "
         "sides, the sampling of test sequences. A failed run counts as the majority class. The paper's upper "
         "bound, DeepProbLog with given rules, is beside `true_rule`, which learns nothing. `true_rule` and "
