@@ -392,11 +392,7 @@ def test_tests_start_as_they_were_left_at_the_parent(monkeypatch: pytest.MonkeyP
 def test_each_test_keeps_the_start_of_its_least_validation_loss(monkeypatch: pytest.MonkeyPatch) -> None:
     losses = [torch.tensor(one) for one in ([2.0, 1.0], [1.0, 3.0], [3.0, 2.0])]
     made: list[Networks] = []
-
-    def train(self: Networks, *_: object) -> None:
-        self.losses = losses[len(made)]
-        made.append(self)
-
+    train = lambda self, *_: (setattr(self, "losses", losses[len(made)]), made.append(self))  # noqa: E731
     monkeypatch.setattr(Networks, "train", train)
     learner = NeuID3("nf", starts=3)
     tests = neural_tests(seen(SUITS, "train", 8), "nf")
