@@ -6,6 +6,7 @@
 ``mnist``   real MNIST digits, rotated by 90 degrees, `sudoku_4x4`
 ``drawn``   the drawn decks noir and comic, `follow_suit`
 ``decks``   real decks, `follow_suit`
+``leaves``  photographs of leaves (15 classes of PlantVillage), hue-shifted, `crop_yield`
 ``rooms``   drawn rooms, blurred, hue-shifted and turned, `indoor_scene`; with ``--also sasr --repeats 0``
 
 For each: accuracy, calibration error and histogram of confidence of every network on held-out images (pool
@@ -76,6 +77,13 @@ SETTINGS = {
         "decks:{shared}/data/decks,standard=vector_byron",
         ("kde_oxygen", "ais_neoclassical_4_color"),
         ("kde_oxygen", "ais_neoclassical_4_color"),
+    ),
+    "leaves": Setting(
+        "Networks on photographs of leaves",
+        "crop_yield:species=pepper+potato+tomato",
+        "plants:{shared}/data/plants/plantvillage15",
+        ("hue",),
+        ("hue",),
     ),
     "rooms": Setting(
         "Networks on drawn rooms", "indoor_scene", None, ("blur_hue_rotate",), ("blur_hue_rotate",)

@@ -6,7 +6,8 @@ NSL with Softmax, with EDL-GEN and with constant penalties, a random forest, and
 on Zoo, a CNN-LSTM on Sudoku), on scikit-learn's digits and on MNIST where `--shared` has it. Two settings:
 train and test images shifted alike, and *run-time shift*, where train images are standard. Runs are kept in
 results/nsl, a folder a task and source: a second call does only what is missing. Then `nsl_page` writes
-docs/results/nsl.md from tables of the runs; `--page` writes it from the tables that are there.
+docs/results/nsl.md from tables of the runs; `--page` writes it from the tables that are there. `--paper`
+takes the paper's LeNet-5 and EDL-GEN and its equation for penalties; give it a `--docs` folder of its own.
 """
 
 from __future__ import annotations
@@ -52,7 +53,8 @@ SOURCES = ("sklearn_digits", "mnist")
 
 def jobs(task: Task, source: str, folds: int, shares: tuple[float, ...]) -> list[Job]:
     """The runs of a task on a source; baselines get what Softmax sees, as in the paper."""
-    learners = {page.SOFTMAX: ("nsl", page.CONSTANT, "random_forest", task.network), page.EDL_GEN: ("nsl",)}
+    baselines = (page.CONSTANT, "random_forest", task.network)
+    learners = {page.SOFTMAX: (page.NSL, *baselines), page.EDL_GEN: (page.NSL,)}
     return jobs_of(
         [
             Grid(
@@ -82,7 +84,10 @@ def main() -> int:
     parser.add_argument("--shares", type=float, nargs="+", default=TENTHS)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="runs at once")
     parser.add_argument("--page", action="store_true", help="write the page from its tables")
+    parser.add_argument("--paper", action="store_true", help="the paper's networks and penalties")
     options = parser.parse_args()
+    if options.paper:
+        page.NSL, page.SOFTMAX, page.EDL_GEN = page.PAPERS
     mnist = options.shared / "data" / "mnist"
     specs = {"sklearn_digits": "sklearn_digits", "mnist": f"mnist:{mnist}"}
     bench, clock, parts = Bench(), time.perf_counter(), []

@@ -27,12 +27,27 @@ from nsl_bench.run.record import Record
 from nsl_bench.run.statistics import NOTHING, paired_p_values
 from nsl_bench.run.store import Store
 
-__all__ = ["CONSTANT", "EDL_GEN", "SOFTMAX", "Claim", "Part", "Verdict", "check", "measure", "write"]
+__all__ = [
+    "CONSTANT",
+    "EDL_GEN",
+    "NSL",
+    "PAPERS",
+    "SOFTMAX",
+    "Claim",
+    "Part",
+    "Verdict",
+    "check",
+    "measure",
+    "write",
+]
 
 CONSTANT = "nsl:penalty=constant"
 """NSL with the same penalty for every example, the paper's NSL baseline."""
 
-SOFTMAX, EDL_GEN = "softmax", "edl_gen"
+NSL, SOFTMAX, EDL_GEN = "nsl", "softmax", "edl_gen"
+
+PAPERS = ("nsl:penalty=floor", "softmax:kind=lenet5,preset=paper", "edl_gen:preset=paper")
+"""The same as in the paper's text."""
 
 SETTINGS = {
     "train": "train images shifted; rules evaluated on true symbols",
@@ -96,8 +111,8 @@ class Part:
     def lines(self) -> dict[str, tuple[str, str]]:
         """Learner and network of each line, by its name on the page."""
         return {
-            "NSL, Softmax": ("nsl", SOFTMAX),
-            "NSL, EDL-GEN": ("nsl", EDL_GEN),
+            "NSL, Softmax": (NSL, SOFTMAX),
+            "NSL, EDL-GEN": (NSL, EDL_GEN),
             "NSL, constant penalties": (CONSTANT, SOFTMAX),
             "random forest": ("random_forest", SOFTMAX),
             "network": (self.network, SOFTMAX),
