@@ -9,14 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.core.metrics import METRICS, Answers, compute
 from nsl_bench.core.sequences import mean_of
-from nsl_bench.core.types import Floats, Hypothesis, Ints8, one_hot
+from nsl_bench.core.types import AnyInts, Floats, Hypothesis, Ints8, one_hot
 from nsl_bench.run.concepts import concept_scores
 from nsl_bench.run.sampled import Sampled
 from nsl_bench.run.statistics import interval, padded
@@ -119,7 +118,7 @@ class Numbers:
         self._means.add(truth, scores)
 
     @staticmethod
-    def _of_sequences(steps: npt.NDArray[np.integer[Any]], each: Floats) -> Floats:
+    def _of_sequences(steps: AnyInts, each: Floats) -> Floats:
         """Scores of sequences, from those of rows; of a metric of sequences as they are."""
         return mean_of(steps, each) if len(each) == len(steps) else each
 

@@ -11,12 +11,11 @@ from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core.benchmark import Benchmark, Family
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.options import option
-from nsl_bench.core.types import ConceptSpace, Ints16, LabelSpace, Part, Split
+from nsl_bench.core.types import AnyInts, ConceptSpace, Ints16, LabelSpace, Part, Split
 
 from . import programs
 
@@ -32,7 +31,7 @@ _MOST_TRIES = 1000
 """Draws in a row that may bring no sequence that the other part does not hold."""
 
 
-def sums(digits: npt.NDArray[np.integer]) -> Ints16:
+def sums(digits: AnyInts) -> Ints16:
     """int16 [n, steps]: the digits of each sum, the last carry dropped.
 
     Args:

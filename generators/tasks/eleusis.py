@@ -12,12 +12,11 @@ from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core.benchmark import Benchmark, Family, Layout
 from nsl_bench.core.errors import unknown
 from nsl_bench.core.options import option
-from nsl_bench.core.types import LabelSpace, Part, Split
+from nsl_bench.core.types import Ints, Ints16, LabelSpace, Part, Split
 
 from ..sources.symbols.names import SUITS, WHITE_SUITS, colour_of, rank_of, symbols
 from . import programs
@@ -104,7 +103,7 @@ class Eleusis(Benchmark):
         concepts = np.stack([suits[:, 0], digits[:, 0], suits[:, 1], digits[:, 1]], axis=1)
         return Split(part, self.concept_space, concepts.astype(np.int16), self._fulfils(suits, ranks))
 
-    def _fulfils(self, suits: npt.NDArray[np.int64], ranks: npt.NDArray[np.int64]) -> npt.NDArray[np.int16]:
+    def _fulfils(self, suits: Ints, ranks: Ints) -> Ints16:
         """int16 [n]: label of each pair, from its suits and ranks [n, 2]."""
         (s, t), (a, b) = suits.T, ranks.T
         faces, odd = ranks > self.ranks - FACES, ranks % 2 == 1

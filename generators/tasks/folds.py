@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
-from nsl_bench.core.types import Ints
+from nsl_bench.core.types import AnyInts, Ints
 
 
-def stratified_folds(labels: npt.NDArray[np.integer], n_folds: int, rng: np.random.Generator) -> Ints:
+def stratified_folds(labels: AnyInts, n_folds: int, rng: np.random.Generator) -> Ints:
     """Deal examples to folds class by class, in random order within a class.
 
     Returns:

@@ -13,12 +13,21 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core.benchmark import Benchmark, Family, Layout
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.options import option
-from nsl_bench.core.types import BLANK, ConceptSpace, FewLabels, LabelSpace, Part, Split
+from nsl_bench.core.types import (
+    BLANK,
+    Array,
+    ConceptSpace,
+    FewLabels,
+    Floats32,
+    Ints16,
+    LabelSpace,
+    Part,
+    Split,
+)
 
 from . import programs
 
@@ -48,7 +57,7 @@ def optimal_moves(disks: int, start: int = 0, goal: int = 2) -> list[tuple[int, 
     return [*optimal_moves(disks - 1, start, other), (start, goal), *optimal_moves(disks - 1, other, goal)]
 
 
-def compared(sizes: npt.NDArray[np.int16]) -> FewLabels:
+def compared(sizes: Ints16) -> FewLabels:
     """Samples of comparisons: which of two pegs has the smaller disk.
 
     Args:
@@ -126,7 +135,7 @@ class Hanoi(Benchmark):
         return optimal_moves(self.disks)
 
     @cached_property
-    def _states(self) -> npt.NDArray[np.int16]:
+    def _states(self) -> Ints16:
         """int16 [moves, slots]: which disk is where before each move, 0 the smallest, BLANK for none."""
         pegs = [list(range(self.disks - 1, -1, -1)), [], []]
         result = np.full((len(self._moves), PEGS, self.disks), BLANK, np.int16)
@@ -214,9 +223,7 @@ class Hanoi(Benchmark):
         move = int(given)
         return () if move < 0 else ("previous({},{})".format(*MOVES[move]),)
 
-    def features(
-        self, concepts: npt.NDArray[np.int16], metadata: Mapping[str, npt.NDArray[Any]]
-    ) -> npt.NDArray[np.float32]:
+    def features(self, concepts: Ints16, metadata: Mapping[str, Array]) -> Floats32:
         """float32 [n, slots + 6]: the digit of each slot plus 1, 0 for none, and the previous move's code."""
         before = np.asarray(metadata["previous"])[:, None] == np.arange(len(MOVES))
         return np.hstack([concepts + 1, before]).astype(np.float32)

@@ -15,16 +15,27 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core.benchmark import Benchmark, Layout
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.options import option
 from nsl_bench.core.seeding import generator
-from nsl_bench.core.types import BLANK, ConceptSpace, LabelSpace, Part, Split
+from nsl_bench.core.types import (
+    BLANK,
+    Array,
+    Bools,
+    ConceptSpace,
+    Floats,
+    Floats32,
+    Ints,
+    Ints16,
+    LabelSpace,
+    Part,
+    Split,
+    UInts8,
+)
 
 from . import programs
 from .uci_sets import Table, load_table
@@ -99,7 +110,7 @@ class Uci(Benchmark):
         self.bias = _PROGRAMS["bias"].format(constants=constants)
         self.inputs = "{ has(F) } :- feature(F)."
 
-    def _divided(self, seed: int | str) -> npt.NDArray[np.int64]:
+    def _divided(self, seed: int | str) -> Ints:
         """int64 [rows]: the fold of each row, with the classes' shares in each."""
         rng = generator("uci", self.version, self.set, seed)
         folds = np.empty(len(self._positive), np.int64)
@@ -139,7 +150,7 @@ class Uci(Benchmark):
         """The rows of the fold after the test fold."""
         return self._split("validation", rng.permutation(np.flatnonzero(self._part_of == 1)))
 
-    def _split(self, part: Part, rows: npt.NDArray[np.int64]) -> Split:
+    def _split(self, part: Part, rows: Ints) -> Split:
         concepts, labels = self._bits[rows].astype(np.int16), self._positive[rows].astype(np.int16)
         return Split(part, self.concept_space, concepts, labels)
 
@@ -150,9 +161,7 @@ class Uci(Benchmark):
         """What a bit says if it is 1."""
         return (f"has({self._atoms[slot]})",) if concept == "1" else ()
 
-    def features(
-        self, concepts: npt.NDArray[np.int16], metadata: Mapping[str, npt.NDArray[Any]]
-    ) -> npt.NDArray[np.float32]:
+    def features(self, concepts: Ints16, metadata: Mapping[str, Array]) -> Floats32:
         """float32 [n, bits]: the bits; 0.5 for a blank."""
         return np.where(concepts == BLANK, np.float32(0.5), concepts).astype(np.float32)
 
@@ -178,15 +187,11 @@ class Bits:
 
     names: tuple[str, ...]
     atoms: tuple[str, ...]
-    values: npt.NDArray[np.uint8]
+    values: UInts8
 
 
 def make_bits(
-    table: Table,
-    train: npt.NDArray[np.bool_],
-    positive: npt.NDArray[np.bool_],
-    bins: int,
-    draw: np.random.Generator | None = None,
+    table: Table, train: Bools, positive: Bools, bins: int, draw: np.random.Generator | None = None
 ) -> Bits:
     """Binarise a table; bins follow from the train rows alone, so that a test fold tells nothing about them.
 
@@ -199,7 +204,7 @@ def make_bits(
         draw: merges the values of a category at random into as many as there are bins.
     """
     names: list[str] = []
-    columns: list[npt.NDArray[np.bool_]] = []
+    columns: list[Bools] = []
     for k, attribute in enumerate(table.attributes):
         cells = [row[k] for row in table.values]
         if table.numeric[k]:
@@ -224,9 +229,7 @@ def make_bits(
     return Bits(tuple(names), atoms, np.stack(columns, axis=1).astype(np.uint8))
 
 
-def cut_points(
-    numbers: npt.NDArray[np.float64], positive: npt.NDArray[np.bool_], bins: int
-) -> tuple[float, ...]:
+def cut_points(numbers: Floats, positive: Bools, bins: int) -> tuple[float, ...]:
     """Points between bins, ascending: each next one reduces the classes' entropy most.
 
     Fayyad and Irani: "Multi-Interval Discretization of Continuous-Valued Attributes", 1993, with a number of
@@ -248,9 +251,7 @@ def cut_points(
     return tuple(float((values[cut - 1] + values[cut]) / 2) for cut in sorted(cuts))
 
 
-def _best(
-    values: npt.NDArray[np.float64], labels: npt.NDArray[np.bool_], start: int, stop: int
-) -> tuple[float, int] | None:
+def _best(values: Floats, labels: Bools, start: int, stop: int) -> tuple[float, int] | None:
     """The gain, weighted by the rows, and the place of the best cut between two rows, if there is one."""
     n = stop - start
     places = np.flatnonzero(values[start + 1 : stop] > values[start : stop - 1]) + 1
@@ -264,7 +265,7 @@ def _best(
     return float(gain[best]), start + int(places[best])
 
 
-def _bits(ones: npt.NDArray[np.float64], n: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _bits(ones: Floats, n: Floats) -> Floats:
     """n times the binary entropy of ``ones / n``."""
     share = ones / n
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -15,13 +15,13 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core import registry
 from nsl_bench.core.errors import NotApplicable, UserError, unknown
 from nsl_bench.core.options import HasOptions
 from nsl_bench.core.types import (
     BLANK,
+    AnyInts,
     Array,
     Bools,
     ConceptSpace,
@@ -340,10 +340,7 @@ class Benchmark(HasOptions, ABC):
         return f"{name}({step},{arguments}" if bracket else f"{name}({step})"
 
     def contexts(
-        self,
-        concepts: Ints16,
-        metadata: Mapping[str, Array],
-        steps: npt.NDArray[np.integer[Any]] | None = None,
+        self, concepts: Ints16, metadata: Mapping[str, Array], steps: AnyInts | None = None
     ) -> list[Facts]:
         """All facts of each row with concepts [n, slots]; equal rows share one object.
 
@@ -365,7 +362,7 @@ class Benchmark(HasOptions, ABC):
         return result
 
     def sequence_contexts(
-        self, concepts: Ints16, metadata: Mapping[str, Array], steps: npt.NDArray[np.integer[Any]]
+        self, concepts: Ints16, metadata: Mapping[str, Array], steps: AnyInts
     ) -> list[Facts]:
         """The facts of all steps of each sequence, for rule learners that see a sequence as one example."""
         result: list[Facts] = []
@@ -377,10 +374,7 @@ class Benchmark(HasOptions, ABC):
         return result
 
     def _facts_of_rows(
-        self,
-        concepts: Ints16,
-        metadata: Mapping[str, Array],
-        steps: npt.NDArray[np.integer[Any]] | None = None,
+        self, concepts: Ints16, metadata: Mapping[str, Array], steps: AnyInts | None = None
     ) -> list[Facts]:
         """`context` of each row, with `step_atom` applied where steps are given; equal rows share one."""
         columns = list(metadata.items())

@@ -25,6 +25,7 @@ Ints16 = npt.NDArray[np.int16]
 Ints8 = npt.NDArray[np.int8]
 UInts8 = npt.NDArray[np.uint8]
 UInts64 = npt.NDArray[np.uint64]
+AnyInts = npt.NDArray[np.integer[Any]]
 Bools = npt.NDArray[np.bool_]
 Array = npt.NDArray[Any]
 """Arrays, by the type of their elements; shapes stand in docstrings."""
@@ -257,7 +258,7 @@ class Split:
             shifted = int(ends[shifted])
         return replace(self, n_shifted=shifted)
 
-    def ranked(self, order: npt.NDArray[np.integer[Any]]) -> Split:
+    def ranked(self, order: AnyInts) -> Split:
         """The same examples, which become shifted in another order.
 
         Args:
@@ -269,11 +270,11 @@ class Split:
         ranks[whole.rows_of(self.steps, np.argsort(order, kind="stable"))] = np.arange(len(self))
         return replace(self, ranks=ranks)
 
-    def take_sequences(self, which: npt.NDArray[np.integer[Any]]) -> Split:
+    def take_sequences(self, which: AnyInts) -> Split:
         """The split of these sequences, each with all its rows."""
         return self.take(whole.rows_of(self.steps, which))
 
-    def take(self, rows: npt.NDArray[np.integer[Any]]) -> Split:
+    def take(self, rows: AnyInts) -> Split:
         """The split of these rows, with consecutive ranks; shifted examples stay shifted."""
         order = np.argsort(np.argsort(self.ranks[rows], kind="stable"), kind="stable")
         sequences, steps = whole.take_whole(self.sequences, self.steps, rows)

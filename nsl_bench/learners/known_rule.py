@@ -18,7 +18,7 @@ import numpy.typing as npt
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.processes.messages import restored
-from nsl_bench.core.types import BLANK, Array, Ints
+from nsl_bench.core.types import BLANK, AnyInts, Array, Ints
 from nsl_bench.learners.queries import query_of
 
 MOST_ROWS = 50_000
@@ -96,7 +96,7 @@ def _program(sent: Any) -> Program:
 
 def rule_as(
     form: str,
-    examples: tuple[Benchmark, Mapping[str, Array], npt.NDArray[np.integer[Any]]],
+    examples: tuple[Benchmark, Mapping[str, Array], AnyInts],
     concepts: Any = None,
     rows: Any = None,
 ) -> Any:
@@ -115,9 +115,7 @@ def rule_as(
 class _Rule:
     """The forms of a task's true rule."""
 
-    def __init__(
-        self, benchmark: Benchmark, metadata: Mapping[str, Array], steps: npt.NDArray[np.integer[Any]]
-    ) -> None:
+    def __init__(self, benchmark: Benchmark, metadata: Mapping[str, Array], steps: AnyInts) -> None:
         self._task, self._metadata, self._steps = benchmark, metadata, steps
 
     def _query(self) -> Any:

@@ -10,13 +10,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core import registry
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.sequences import with_earlier
-from nsl_bench.core.types import Array, Floats32
+from nsl_bench.core.types import AnyInts, Array, Floats32
 from nsl_bench.logic.guarded.child import Allowance, Ended
 from nsl_bench.logic.guarded.rules import inferred
 from nsl_bench.logic.inference.query import Answer, Query
@@ -42,7 +41,7 @@ def answer_of(
     benchmark: Benchmark,
     rules: tuple[str, ...],
     metadata: Mapping[str, Array],
-    steps: npt.NDArray[np.integer[Any]],
+    steps: AnyInts,
     probabilities: Floats32,
     engine: str = "auto",
     allowance: Allowance | None = None,
@@ -104,7 +103,7 @@ def query_of(benchmark: Benchmark, rules: Sequence[str], *, strict: bool = True,
     return Query(tuple(rules), benchmark.background, benchmark.labels, choices, strict)
 
 
-def seen_so_far(steps: npt.NDArray[np.integer[Any]], probabilities: Array) -> Array:
+def seen_so_far(steps: AnyInts, probabilities: Array) -> Array:
     """[n, longest * slots, concepts]: concept probabilities of a row and of the steps before it, else 0.
 
     Args:
@@ -122,7 +121,7 @@ def seen_so_far(steps: npt.NDArray[np.integer[Any]], probabilities: Array) -> Ar
 
 
 def facts_so_far(
-    benchmark: Benchmark, steps: npt.NDArray[np.integer[Any]], facts: Sequence[tuple[str, ...]]
+    benchmark: Benchmark, steps: AnyInts, facts: Sequence[tuple[str, ...]]
 ) -> list[tuple[str, ...]]:
     """The facts of each row's meta-data and of the steps before it, and which step is asked.
 

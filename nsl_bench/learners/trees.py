@@ -12,12 +12,11 @@ from types import MappingProxyType
 from typing import Any, Self, get_args
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.options import HasOptions, option
 from nsl_bench.core.tracks import Track
-from nsl_bench.core.types import Floats, Floats32, Hypothesis
+from nsl_bench.core.types import AnyInts, Floats, Floats32, Hypothesis
 from nsl_bench.learners.asp_rules import decision_list, tree_leaves
 from nsl_bench.learners.view import Inputs, View, Weights
 
@@ -110,10 +109,7 @@ def tree_as_asp(tree: Any, train: View, *, knowledge: bool = False) -> list[str]
 
 
 def surrogate(
-    inputs: Floats32,
-    predicted: npt.NDArray[np.integer[Any]],
-    feature_names: Sequence[str],
-    label_names: Sequence[str],
+    inputs: Floats32, predicted: AnyInts, feature_names: Sequence[str], label_names: Sequence[str]
 ) -> Hypothesis:
     """The rules of an unrestricted decision tree fitted to a learner's predictions.
 

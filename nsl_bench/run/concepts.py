@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.core.metrics import predictions as measure
-from nsl_bench.core.types import BLANK, Ints, Ints16, Predictions, Split
+from nsl_bench.core.types import BLANK, AnyInts, Ints, Ints16, Predictions, Split
 from nsl_bench.learners.base import InvalidOutput
 
 Probabilities = npt.NDArray[np.float64]
@@ -41,9 +41,7 @@ def concept_metrics(given: Probabilities, split: Split) -> dict[str, float]:
     return {**scores, "learner_concept_calibration_error": error}
 
 
-def concept_scores(
-    predicted: npt.NDArray[np.integer[Any]], concepts: npt.NDArray[np.integer[Any]]
-) -> dict[str, float]:
+def concept_scores(predicted: AnyInts, concepts: AnyInts) -> dict[str, float]:
     """Accuracy and collapse of predicted concepts [n, slots], of images whose concepts are these."""
     filled = concepts != BLANK
     labels, truth = (which[filled].astype(np.int64) for which in (predicted, concepts))
@@ -53,7 +51,7 @@ def concept_scores(
     }
 
 
-def told_concepts(concepts: npt.NDArray[np.integer[Any]]) -> list[str]:
+def told_concepts(concepts: AnyInts) -> list[str]:
     """Each example's concepts [n, slots] in one text, e.g. ``"3 -1 1"``: indices, `BLANK` for no image."""
     return [" ".join(map(str, row)) for row in concepts.tolist()]
 
@@ -63,7 +61,7 @@ def read_concepts(texts: Sequence[str]) -> Ints:
     return np.array([text.split() for text in texts]).astype(np.int64)
 
 
-def concept_collapse(predicted: npt.NDArray[np.integer[Any]], truth: npt.NDArray[np.integer[Any]]) -> float:
+def concept_collapse(predicted: AnyInts, truth: AnyInts) -> float:
     """1 minus the number of predicted concepts over the number of true concepts; at least 0.
 
     Predicting one concept for several is a reasoning shortcut: labels can be correct in spite of it.

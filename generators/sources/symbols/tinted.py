@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.options import REQUIRED, option
 from nsl_bench.core.source import ALL, ImageSource
-from nsl_bench.core.types import ConceptSpace, PoolPart
+from nsl_bench.core.types import ConceptSpace, Ints, Ints16, PoolPart, UInts8
 
 from .glyphs import SIDE, DrawnLetters, EmnistLetters, Glyphs, MnistRanks, SklearnRanks
 from .names import SUITS, WHITE_SUITS, colour_of, rank_of, symbols
@@ -65,9 +64,9 @@ class _Tinted(ImageSource):
         return self._letters if concept in SUITS else self._ranks
 
     @cached_property
-    def _places(self) -> dict[PoolPart, tuple[npt.NDArray[np.int16], npt.NDArray[np.int64]]]:
+    def _places(self) -> dict[PoolPart, tuple[Ints16, Ints]]:
         """The concept of each image of a part, and its number among those of its concept."""
-        result: dict[PoolPart, tuple[npt.NDArray[np.int16], npt.NDArray[np.int64]]] = {}
+        result: dict[PoolPart, tuple[Ints16, Ints]] = {}
         for part in _ALL:
             sizes = [self._glyphs(c).sizes(c)[part] for c in self.concept_space.concepts]
             numbers = np.concatenate([np.arange(n) for n in sizes]).astype(np.int64)
@@ -76,12 +75,10 @@ class _Tinted(ImageSource):
             result[part] = concepts[order], numbers[order]
         return result
 
-    def labels(self, part: PoolPart) -> npt.NDArray[np.int16]:
+    def labels(self, part: PoolPart) -> Ints16:
         return self._places[part][0]
 
-    def render(
-        self, part: PoolPart, indices: npt.NDArray[np.int64], variant: str = "standard"
-    ) -> npt.NDArray[np.uint8]:
+    def render(self, part: PoolPart, indices: Ints, variant: str = "standard") -> UInts8:
         self.check_variant(variant)
         concepts, numbers = self._places[part]
         images = np.empty((len(indices), *self.shape), np.uint8)

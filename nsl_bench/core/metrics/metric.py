@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from nsl_bench.core.types import Bools, Floats, Ints
+from nsl_bench.core.types import AnyInts, Bools, Floats, Ints
 
 if TYPE_CHECKING:
     from nsl_bench.core.types import Hypothesis
@@ -41,7 +40,7 @@ class Answers:
     """
 
     labels: Ints
-    predicted: npt.NDArray[np.integer[Any]]
+    predicted: AnyInts
     label_names: tuple[str, ...]
     evaluation: str = "framework"
     is_last: bool = True
@@ -50,8 +49,8 @@ class Answers:
     network_uncertainty: Floats | None = None
     rules: Hypothesis | None = None
     record: Mapping[str, float] = field(default_factory=dict)
-    steps: npt.NDArray[np.integer[Any]] | None = None
-    images: npt.NDArray[np.integer[Any]] | None = None
+    steps: AnyInts | None = None
+    images: AnyInts | None = None
 
     def has(self, need: Need) -> bool:
         """Whether it has an input that a metric needs."""

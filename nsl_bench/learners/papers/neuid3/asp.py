@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from nsl_bench.core.types import AnyInts, Bools
 from nsl_bench.learners.papers.neuid3.questions import Data, Question, Trained
 from nsl_bench.learners.papers.neuid3.tree import Node, branches, nodes
 from nsl_bench.learners.view import View
@@ -25,7 +26,7 @@ Table = npt.NDArray[np.float64]
 """float64 [concepts, concepts]: P(test) for what its two slots show; NaN for concepts they never show."""
 
 
-def tables(root: Node, data: Data, concepts: npt.NDArray[np.integer[Any]], n: int) -> dict[int, Table]:
+def tables(root: Node, data: Data, concepts: AnyInts, n: int) -> dict[int, Table]:
     """What the neural tests of a tree say of each pair of concepts, by the test's ``id``.
 
     Args:
@@ -38,7 +39,7 @@ def tables(root: Node, data: Data, concepts: npt.NDArray[np.integer[Any]], n: in
     }
 
 
-def _table(question: Trained, data: Data, concepts: npt.NDArray[np.integer[Any]], n: int) -> Table:
+def _table(question: Trained, data: Data, concepts: AnyInts, n: int) -> Table:
     import torch
 
     slots = question.test.slots
@@ -131,7 +132,7 @@ def _free(name: str, taken: Any) -> str:
     return next(one for one in names if one not in taken)
 
 
-def _definition(name: str, question: Trained, holds: npt.NDArray[np.bool_], view: View) -> list[str]:
+def _definition(name: str, question: Trained, holds: Bools, view: View) -> list[str]:
     """Rules for one test: concepts that it cannot tell apart are one value of a slot."""
     slots = question.test.slots
     if question.test.single:
@@ -147,7 +148,7 @@ def _definition(name: str, question: Trained, holds: npt.NDArray[np.bool_], view
 
 
 def _values(
-    name: str, slot: int, rows: npt.NDArray[np.bool_], view: View, *, single: bool = False
+    name: str, slot: int, rows: Bools, view: View, *, single: bool = False
 ) -> tuple[list[int], list[str]]:
     """One concept for each value that a test gives a slot, and rules that state the slot's value.
 

@@ -9,16 +9,15 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core import cache
 from nsl_bench.core.errors import NotApplicable, UserError
 from nsl_bench.core.options import HasOptions, option
 from nsl_bench.core.tracks import Track
-from nsl_bench.core.types import Hypothesis, one_hot
+from nsl_bench.core.types import AnyInts, Array, Floats, Hypothesis, Ints, Ints16, one_hot
 from nsl_bench.learners.base import TOLD_THE_ANSWER
 from nsl_bench.learners.neural import seeded
 from nsl_bench.learners.papers.neuid3.asp import deepproblog, program, tables
@@ -142,9 +141,7 @@ class NeuID3(HasOptions):
             ready += saved
         return tests, ready
 
-    def _parts(
-        self, train: View, validation: View | None
-    ) -> tuple[tuple[Data, Data], tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]]:
+    def _parts(self, train: View, validation: View | None) -> tuple[tuple[Data, Data], tuple[Ints, Ints]]:
         """Train and validation examples, and their labels."""
         whole = read(train, self.facts)
         if validation is not None:
@@ -163,7 +160,7 @@ class NeuID3(HasOptions):
             return tuple(range(len(atoms)))
         return (0,) if atoms[1] is None else (1,)
 
-    def predict_proba(self, test: View) -> npt.NDArray[np.float64]:
+    def predict_proba(self, test: View) -> Floats:
         """float64 [n, n_labels]: of two labels the tree's probability, else the trees' ones, normalised.
 
         Where true concepts are shown in place of images, rules answer.
@@ -181,10 +178,10 @@ class NeuID3(HasOptions):
         if len(answers) == 1:
             (label,) = answers
             result[:, 1 - label] = 1 - answers[label]
-        total: npt.NDArray[np.float64] = np.maximum(result.sum(axis=1, keepdims=True), 1e-12)
+        total: Floats = np.maximum(result.sum(axis=1, keepdims=True), 1e-12)
         return np.asarray(result / total, np.float64)
 
-    def _by_rules(self, test: View) -> npt.NDArray[np.int16]:
+    def _by_rules(self, test: View) -> Ints16:
         from nsl_bench.logic.guarded.rules import crisp
 
         assert self._rules is not None
@@ -197,7 +194,7 @@ class NeuID3(HasOptions):
         concepts = train.concept_ids[: data.n] if data.n == len(train) else _training_rows(train.concept_ids)
         return self.asp(train, data, concepts)
 
-    def asp(self, view: View, data: Data, concepts: npt.NDArray[np.integer[Any]]) -> tuple[str, ...]:
+    def asp(self, view: View, data: Data, concepts: AnyInts) -> tuple[str, ...]:
         """The trees as ASP rules.
 
         Args:
@@ -243,12 +240,12 @@ def _check_channels(ready: list[Question], data: Data) -> None:
             )
 
 
-def _taken(data: Data, rows: npt.NDArray[np.int64]) -> Data:
+def _taken(data: Data, rows: Ints) -> Data:
     images = None if data.images is None else data.images[rows]
     probabilities = None if data.probabilities is None else data.probabilities[rows]
     return Data(len(rows), images, probabilities, {name: c[rows] for name, c in data.metadata.items()})
 
 
-def _training_rows(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _training_rows(column: Array) -> Array:
     """The rows that are not held out."""
     return np.asarray(column[np.arange(len(column)) % _HELD_OUT != _HELD_OUT - 1])

@@ -14,11 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core.errors import NotApplicable, UserError
 from nsl_bench.core.registry import Spec
-from nsl_bench.core.types import LabelSpace
+from nsl_bench.core.types import Floats32, LabelSpace
 from nsl_bench.learners.view import View
 from nsl_bench.logic.asp.text import read_text
 from nsl_bench.logic.guarded.rules import crisp
@@ -61,7 +60,7 @@ class NeuralTest:
     name: str
     slots: tuple[int, int]
     values: int
-    relation: npt.NDArray[np.float32] | None
+    relation: Floats32 | None
     shared: bool
     words: str = field(default="")
 

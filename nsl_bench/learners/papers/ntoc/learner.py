@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core import cache
 from nsl_bench.core.errors import NotApplicable, refusing
@@ -21,7 +20,7 @@ from nsl_bench.core.options import HasOptions, option
 from nsl_bench.core.seeding import stable_hash
 from nsl_bench.core.sequences import grid
 from nsl_bench.core.tracks import Track
-from nsl_bench.core.types import Hypothesis, one_hot
+from nsl_bench.core.types import Floats, Hypothesis, Ints16, one_hot
 from nsl_bench.learners.neural import seeded
 from nsl_bench.learners.papers.ntoc.circuit import TableCircuit, Traces, ends, literals, program
 from nsl_bench.learners.papers.ntoc.search import SearchedCircuit, facts_of, search_epochs, some_of
@@ -339,7 +338,7 @@ class NTOC(HasOptions):
             values = torch.zeros(len(places), dtype=torch.int64)
         return torch.nn.functional.one_hot(values, self.circuit_.memory).float()
 
-    def predict_proba(self, test: View) -> npt.NDArray[np.float64]:
+    def predict_proba(self, test: View) -> Floats:
         """float64 [n, n_labels]: the circuit's answers, its memory passed on.
 
         Where true concepts are shown in place of images, and symbols are not concepts, the rules answer.
@@ -365,7 +364,7 @@ class NTOC(HasOptions):
                 result[rows.reshape(-1)] = self.circuit_.run(worlds, first[some]).flatten(0, 1).numpy()
         return result
 
-    def predict_concepts(self, test: View) -> npt.NDArray[np.float64] | None:
+    def predict_concepts(self, test: View) -> Floats | None:
         """float64 [n, slots, concepts]: what each slot shows; None if symbols are no concepts."""
         import torch
 
@@ -379,7 +378,7 @@ class NTOC(HasOptions):
             ]
         return np.asarray(torch.cat(parts), np.float64)
 
-    def _by_rules(self, test: View) -> npt.NDArray[np.int16]:
+    def _by_rules(self, test: View) -> Ints16:
         from nsl_bench.logic.guarded.rules import crisp
 
         return crisp(
