@@ -4,8 +4,6 @@ Only `SeedSequence` and a bit generator's raw output are used, whose streams num
 change; the floats are exact multiples of 2**-53.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import TypeVar
 

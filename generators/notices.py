@@ -1,7 +1,5 @@
 """Sentences about images that the user should know, on standard error: each once."""
 
-from __future__ import annotations
-
 import multiprocessing
 import sys
 

@@ -1,7 +1,5 @@
 """The folder of accepted submissions: add a submission, find those with scores, compare names."""
 
-from __future__ import annotations
-
 import json
 import secrets
 import shutil

@@ -4,8 +4,6 @@ A learner that gives labels without probabilities has no metrics of probabilitie
 metrics of the majority class of its train labels, whatever predictions were sent.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -4,8 +4,6 @@
 `skeleton` look alike, and the board accepts only one of them.
 """
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from itertools import pairwise

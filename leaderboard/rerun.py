@@ -6,8 +6,6 @@ Atoms may differ by that share of the larger number. The repeated run may take s
 submission says, as machines differ; learning and prediction are added, so that work in either counts.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Callable, Mapping, Sequence

@@ -4,8 +4,6 @@
 never happen in the process that has the scores (`nsl_bench.logic.guarded.call`).
 """
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Sequence
 from typing import Any

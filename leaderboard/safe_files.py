@@ -4,8 +4,6 @@ A submission is a folder or a zip file. Everything is checked before it is read.
 with one sentence.
 """
 
-from __future__ import annotations
-
 import contextlib
 import lzma
 import math

@@ -5,8 +5,6 @@ the test labels. It is *verified* if a sealed round accepted it before the round
 repeated a random sample of its runs with the same results (`nsl_bench.leaderboard.rerun`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path

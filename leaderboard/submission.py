@@ -15,8 +15,6 @@ probabilities. A failed run has no rows and counts as the majority class. Only t
 recomputed; it is shown as reported by the submitter.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

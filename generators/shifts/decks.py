@@ -1,7 +1,5 @@
 """The shifts of cards: another deck (``deck_swap``), and a background of cards (``adversarial``)."""
 
-from __future__ import annotations
-
 from nsl_bench.core.errors import UserError, unknown
 from nsl_bench.core.options import REQUIRED, option
 from nsl_bench.core.shift import Shift

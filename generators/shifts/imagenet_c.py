@@ -7,8 +7,6 @@ changes an image at all. Levels are cut down to whole numbers, as there. Randomn
 index in the pool.
 """
 
-from __future__ import annotations
-
 import io
 import math
 from collections.abc import Callable, Mapping

@@ -5,8 +5,6 @@ tensors, and gives the same bytes on every machine. The result is within two lev
 ``torchvision.transforms.v2``.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Folders of classes: which images they have, and what to rename in folders that are laid out differently."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence

@@ -4,8 +4,6 @@ Each concept has `images_per_concept` pictures: 70 % for the network; of the res
 in pool B. A picture depends only on the source's seed, its concept and its number.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from abc import abstractmethod

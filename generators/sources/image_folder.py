@@ -5,8 +5,6 @@ square and scaled. A held-out picture with the pixels of one in an earlier part 
 a note. One that looks the same (resized, recompressed, turned or mirrored) is kept, with a note.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

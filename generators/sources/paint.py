@@ -4,8 +4,6 @@ Points are given in pixels and rounded to sixteenths, and masks are filled by Op
 rasteriser, so that a drawing has the same bytes on every machine.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

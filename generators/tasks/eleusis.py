@@ -4,8 +4,6 @@ Moeller, Norlander, Zuidberg Dos Martires, De Raedt: "Neurosymbolic Decision Tre
 section 6 and appendix A, after Dietterich (1980).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """Folds of cross-validation: which examples each test set has."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nsl_bench.core.types import AnyInts, Ints

@@ -4,8 +4,6 @@ Liu, Xu, Van den Broeck, Liang: "Out-of-Distribution Generalization by Neural-Sy
 2023), section 6.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping
 from functools import cached_property

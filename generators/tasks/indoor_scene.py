@@ -3,8 +3,6 @@
 FFNSL paper (Cunnington et al. 2023), sections 4.4 and 8, appendices B.4 and F.4.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from types import MappingProxyType
 

@@ -6,8 +6,6 @@ each other's mirror image, as in printed puzzles. Solving is backtracking over t
 candidates, on bit masks, compiled by numba.
 """
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Reading of tables in ARFF and CSV files, as programs of all kinds write them."""
 
-from __future__ import annotations
-
 import codecs
 import csv
 import re

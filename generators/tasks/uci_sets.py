@@ -5,8 +5,6 @@ scikit-learn ships three of them. The others are read from ARFF or CSV files in 
 are not part of this package.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import os

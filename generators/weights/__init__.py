@@ -1,7 +1,5 @@
 """Weights of networks trained on the embedded image sources, made by ``nsl-bench train``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 __all__ = ["folder"]

@@ -1,7 +1,5 @@
 """Take part in a sealed round, with predictions or with a learner that the board runs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path

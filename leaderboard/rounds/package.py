@@ -5,8 +5,6 @@ their positions in it. Files depend on the values of their columns only. `part_d
 labels of train examples and pixels, independently of the file format.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

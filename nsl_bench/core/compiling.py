@@ -1,7 +1,5 @@
 """numba that compiles a function again where its cached code is damaged or was changed."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 from typing import Any

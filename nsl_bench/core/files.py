@@ -1,7 +1,5 @@
 """Untrusted files: only regular ones are opened, and read or unpacked only up to a limit."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import stat

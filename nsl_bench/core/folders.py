@@ -3,8 +3,6 @@
 ``python -m nsl_bench.core.folders FOLDER`` removes a folder once its standard input ends (`temporary`).
 """
 
-from __future__ import annotations
-
 import contextlib
 import math
 import os

@@ -4,8 +4,6 @@ Modules beside a learner's file can be imported by it. No compiled form of them 
 ``__pycache__`` is executed.
 """
 
-from __future__ import annotations
-
 import ast
 import contextlib
 import importlib

@@ -3,8 +3,6 @@
 SIGTERM is heard as Ctrl-C is, so that what was begun is tidied up.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

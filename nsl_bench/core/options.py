@@ -9,8 +9,6 @@ is known (`HasOptions.option_values`), and the section "Args" of its docstring, 
 documentation show. `registry` reads specs by the same declarations.
 """
 
-from __future__ import annotations
-
 import functools
 import inspect
 import math

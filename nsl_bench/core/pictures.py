@@ -1,7 +1,5 @@
 """Pictures from and to files of the user's: whatever their mode is, and whatever their name asks for."""
 
-from __future__ import annotations
-
 import contextlib
 import warnings
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Seeds from words: the same words give the same chance in every process and on every machine."""
 
-from __future__ import annotations
-
 import hashlib
 
 import numpy as np

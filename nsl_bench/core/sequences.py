@@ -4,8 +4,6 @@ A row says which sequence it belongs to (0, 1, 2, ...) and its place in it (1, 2
 sequence are adjacent and in order. A row that is an example by itself is a sequence of one step.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -5,8 +5,6 @@ A shift changes images, never concepts or labels. Shifts are found by name in th
 (``gaussian_blur:9,3+rotate:180``) are applied one after the other.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from functools import partial

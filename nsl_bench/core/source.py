@@ -6,8 +6,6 @@ variants (decks): image ``i`` shows the same concept in every variant. Sources a
 point group ``nsl_bench.sources``.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """The tracks; a module of its own, so that command lines that offer them start without numpy."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 Track = Literal[

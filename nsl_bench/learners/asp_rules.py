@@ -5,8 +5,6 @@ written here derives, for every context, the label that the rules over columns g
 The module needs only numpy, so adapters with an interpreter of their own can import it.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Specs of learners that are commands in any language."""
 
-from __future__ import annotations
-
 import shlex
 from pathlib import Path
 from typing import cast, get_args

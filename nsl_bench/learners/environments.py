@@ -12,8 +12,6 @@ adapter or installs anything; that is the work of `nsl_bench.sandbox.building` a
 `nsl_bench.sandbox.foreign`.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

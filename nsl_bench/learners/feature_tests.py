@@ -5,8 +5,6 @@ value for each concept, is found by asking the task. A column of `knowledge_feat
 task states for it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

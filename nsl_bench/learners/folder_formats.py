@@ -5,8 +5,6 @@ lists of parquet, empty for a blank slot, and all facts in one column, each with
 object for each example, with the lists of parquet. In both, images are PNG files in ``images/``.
 """
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Networks from an example's images to its label, trained on labels alone."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType

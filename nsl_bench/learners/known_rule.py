@@ -4,8 +4,6 @@
 (`nsl_bench.sandbox.views`), so no learner's process holds more of the task than this.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

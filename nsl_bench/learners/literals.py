@@ -13,8 +13,6 @@ Each literal has a *body*: atoms, ground or with the variables V and W, which ho
 `nsl_bench.learners.asp_rules` writes rules over literals as ASP with these bodies.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections import defaultdict

@@ -5,8 +5,6 @@ of 8 in file order); `nsl_bench.learners.papers.nsl` has those of the NSL paper.
 surrogate tree.
 """
 
-from __future__ import annotations
-
 import contextlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -4,8 +4,6 @@ The NTOC paper (AAAI 2023) compares an LSTM and a differentiable neural computer
 Those here were chosen by us; `search_space` has those that `tuned` tries on the validation set.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType

@@ -32,8 +32,6 @@ The answer is ``predictions.parquet``, ``.csv`` or ``.json``, one row a test exa
 both; and ``hypothesis.lp``, ASP rules, if any were learned. Without predictions the rules answer.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 from collections import Counter

@@ -5,8 +5,6 @@ the state of both random generators. A resumed training therefore ends with the 
 never interrupted.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

@@ -4,8 +4,6 @@ It has what these networks share: sizes derived from the images, normalisation, 
 fixed size, and saving and loading of parameters.
 """
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

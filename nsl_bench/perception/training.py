@@ -3,8 +3,6 @@
 Weights are rounded to half precision at the end of training, so saving and loading does not change a network.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import platform

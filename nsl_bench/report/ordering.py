@@ -1,7 +1,5 @@
 """The order of rows and columns in tables: numbers in names count as numbers, test tasks go by their size."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from functools import cache

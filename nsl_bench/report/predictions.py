@@ -1,7 +1,5 @@
 """What learners answered, example by example: confusion matrices, and all predictions as one file."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from pathlib import Path

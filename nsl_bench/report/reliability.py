@@ -1,7 +1,5 @@
 """Reliability diagrams: how often the most probable label is right, by its probability."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Structural shift in pictures: a learner's results over the members of a family of tasks."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -10,8 +10,6 @@ The branches of a tree are compared in the same way, except those of learners th
 say themselves what they stand for.
 """
 
-from __future__ import annotations
-
 import contextlib
 import re
 from collections.abc import Callable, Mapping

@@ -5,8 +5,6 @@ or gives None where it recognises none. An intervention replaces the network's p
 of every test example with the true concepts (Koh et al.: "Concept Bottleneck Models", ICML 2020).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

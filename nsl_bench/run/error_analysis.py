@@ -6,8 +6,6 @@ corrected it: the true concepts, the true rule, either of them, or only both tog
 rule has no causes.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ depends on what they learned and on the question, not on earlier questions. Any 
 every run, so that no run can tell the next one anything.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import dataclass

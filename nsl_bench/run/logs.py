@@ -1,7 +1,5 @@
 """Logs of a sweep: functions that are called with each record. Packages are imported when asked for."""
 
-from __future__ import annotations
-
 import csv
 import importlib
 from collections.abc import Callable, Mapping

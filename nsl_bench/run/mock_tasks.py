@@ -3,8 +3,6 @@
 They need neither an image source nor a network. Images are patches whose grey level is the concept.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

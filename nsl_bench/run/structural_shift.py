@@ -6,8 +6,6 @@ the member with more of them, and the network knows all of these: a network for 
 about 9.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Sequence
 from dataclasses import replace

@@ -12,8 +12,6 @@ learner's folder or in the user's home leads it. The caches of pip and uv stay c
 there would be installed elsewhere.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os

@@ -6,8 +6,6 @@ installed beside it, so that the environment's own libraries are the only ones. 
 the channel, the scratch folder, and the seed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import sys
 from importlib.util import module_from_spec, spec_from_file_location

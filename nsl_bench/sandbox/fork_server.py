@@ -3,8 +3,6 @@
 Each thread has its own fork server (`pool`), because it has one learner at a time.
 """
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import json

@@ -10,8 +10,6 @@ Between a learner's process and the fork server is a supervisor, the first proce
 When the supervisor ends, all processes that the learner started end too.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import json

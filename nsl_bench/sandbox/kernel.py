@@ -5,8 +5,6 @@ https://docs.kernel.org/userspace-api/seccomp_filter.html. None of them needs to
 `OSError` where the system lacks or denies them.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import os

@@ -1,7 +1,5 @@
 """Resource limits of a learner's process, and its failures."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -6,8 +6,6 @@ nor sockets without a file, whichever way it connects. The usual index and the h
 settings are reached wherever they are. The user's own proxy, if there is one, is asked for the rest.
 """
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import ipaddress

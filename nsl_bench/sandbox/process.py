@@ -3,8 +3,6 @@
 Processes are forked from a fork server (`nsl_bench.sandbox.fork_server`), which also says when they end.
 """
 
-from __future__ import annotations
-
 import contextlib
 import math
 import signal

@@ -19,8 +19,6 @@ such as the machine's load or locks on a file that both can read. A run can also
 run in the page cache and in the kernel's counters.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 import stat

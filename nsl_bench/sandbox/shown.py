@@ -6,8 +6,6 @@ executes what it is told. So all folders at the root except the system's are cov
 what the process can reach, at the places where it was.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress

@@ -5,8 +5,6 @@ the harness's side: the real view answers, and refuses what its track does not a
 sent and which are asked for is stated in `nsl_bench.learners.view` alone.
 """
 
-from __future__ import annotations
-
 import inspect
 import socket
 import threading

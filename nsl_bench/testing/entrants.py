@@ -1,7 +1,5 @@
 """`EntrantTests`, tests of a learner with a Python environment of its own."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`NetworkTests`, tests that every network must pass on noisy patches of three shades."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """`ShiftTests`, tests that every shift must pass."""
 
-from __future__ import annotations
-
 import pickle
 from abc import ABC, abstractmethod
 from typing import ClassVar

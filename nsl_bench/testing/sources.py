@@ -1,7 +1,5 @@
 """`SourceTests`, tests that every image source must pass."""
 
-from __future__ import annotations
-
 import multiprocessing
 import pickle
 from abc import ABC, abstractmethod

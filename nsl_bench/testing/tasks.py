@@ -1,7 +1,5 @@
 """`TaskTests`, tests that every task must pass."""
 
-from __future__ import annotations
-
 import pickle
 from typing import Any, ClassVar
 

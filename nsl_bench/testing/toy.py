@@ -1,7 +1,5 @@
 """A toy task, for tests of what is generic: do two grey patches have the same shade?"""
 
-from __future__ import annotations
-
 import numpy as np
 
 from nsl_bench.core.benchmark import Benchmark

@@ -5,8 +5,6 @@ Courts are big round heads: a king with a moustache, a queen with lashes and lip
 cap.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The courts of the drawn decks, as ``courts.toml`` describes them."""
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The image source ``drawn_decks``: three decks of cards that the package draws."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 
 from nsl_bench.core.types import UInts8

@@ -6,8 +6,6 @@ q, k; suits c, d, h, s), e.g. ``byron/10h.png``. Other common names (``10H.jpg``
 named "standard", or else the first deck by name.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

@@ -4,8 +4,6 @@ Suits fill a box of 1 x 1 around (0, 0), y downwards. A rank's index is given as
 grid 4 wide and 6 high, which each deck draws with a pen of its own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from nsl_bench.core.types import ConceptSpace

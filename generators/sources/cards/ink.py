@@ -5,8 +5,6 @@ points are rounded to a sixteenth of its pixels and filled by the non-zero windi
 arithmetic, so that a drawing has the same bytes on every machine and under every version of a library.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterable, Sequence

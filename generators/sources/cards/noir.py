@@ -5,8 +5,6 @@ their face in the light: a king with a fedora and a tie, a queen with a cloche h
 a flat cap and a bow tie.
 """
 
-from __future__ import annotations
-
 from .courts import draw_court
 from .glyphs import COURTS, PIPS, index, split_name, suit
 from .ink import Canvas, Colour, arc, ellipse, polygon, rounded_box, stroke

@@ -6,8 +6,6 @@ same card with the same augmentation in every deck. Its adversarial variant show
 covered with other cards of the standard deck.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from abc import abstractmethod

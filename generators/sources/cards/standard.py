@@ -4,8 +4,6 @@ Courts show their half-figure twice, once upside down: a bearded king with a cro
 with long hair and a flower, a clean-shaven jack with a feathered cap and a halberd.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

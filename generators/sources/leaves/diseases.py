@@ -3,8 +3,6 @@
 Each step changes a leaf's picture in place, inside the leaf's mask only.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

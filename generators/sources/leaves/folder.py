@@ -6,8 +6,6 @@ The folder has one subfolder per class, in any of the published spellings of Pla
 .webp.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -4,8 +4,6 @@ The 38 classes are those of the PlantVillage data set (Hughes and Salathe 2015),
 the class without a leaf is that of its later releases.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path

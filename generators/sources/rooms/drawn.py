@@ -4,8 +4,6 @@ A room is seen from one end, in perspective with one vanishing point. Position, 
 vary. Each picture has an exact segmentation map.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

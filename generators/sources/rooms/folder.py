@@ -6,8 +6,6 @@ lists ``TrainImages.txt`` and ``TestImages.txt`` (lines such as ``kitchen/int474
 or in the folder above, determine which images train the network. Those of the test list go to pools A and B.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 Quattoni and Torralba: "Recognizing Indoor Scenes", CVPR 2009; names as in the data set's folders.
 """
 
-from __future__ import annotations
-
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path

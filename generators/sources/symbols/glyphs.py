@@ -3,8 +3,6 @@
 A part of the pool has its own originals: no handwritten letter or digit is in two of them.
 """
 
-from __future__ import annotations
-
 import hashlib
 import tomllib
 from abc import ABC, abstractmethod

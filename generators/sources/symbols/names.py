@@ -1,7 +1,5 @@
 """Suits and ranks of Eleusis as concepts of images: a letter, and a digit in the colour of its suit."""
 
-from __future__ import annotations
-
 from nsl_bench.core.types import ConceptSpace
 
 SUITS = ("diamonds", "clubs", "hearts", "spades")

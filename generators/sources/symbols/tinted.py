@@ -1,7 +1,5 @@
 """The sources of Eleusis's images: letters and digits on black, white or red by the suit's colour."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from abc import abstractmethod

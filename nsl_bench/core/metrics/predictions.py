@@ -4,8 +4,6 @@ An uncertainty is any number per example that is greater where the learner or ne
 one minus the largest probability, or the entropy. Only its order matters. Ties are averaged over all orders.
 """
 
-from __future__ import annotations
-
 from typing import TypeVar
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The metrics of the protocol, and what else the harness measures of a run."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import inf
 from typing import Any

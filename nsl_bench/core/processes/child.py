@@ -3,8 +3,6 @@
 A subclass starts and kills the process. `detach` is what the process itself calls first.
 """
 
-from __future__ import annotations
-
 import contextlib
 import math
 import os

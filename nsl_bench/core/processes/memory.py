@@ -1,7 +1,5 @@
 """Memory of processes, as the kernel tells it."""
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

@@ -1,7 +1,5 @@
 """Output of a process. However long it is, only its beginning and its last lines are kept."""
 
-from __future__ import annotations
-
 import os
 import re
 

@@ -4,8 +4,6 @@ NSL paper: Cunnington, Law, Russo, Lobo: "NSL: Hybrid Interpretable Learning Fro
 random forest is `random_forest` with its default settings.
 """
 
-from __future__ import annotations
-
 from nsl_bench.learners.ffnsl import FFNSL
 from nsl_bench.learners.neural import CNNLSTM, FCN
 

@@ -1,7 +1,5 @@
 """Graphs of dependencies: strongly connected components, and what depends on what."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable, Mapping
 from typing import TypeVar
 

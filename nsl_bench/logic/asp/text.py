@@ -4,8 +4,6 @@ clingo ends the process on a character outside of strings and comments that is n
 nested so deep that its parser runs out of stack; what follows a NUL it never reads.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from pathlib import Path

@@ -8,8 +8,6 @@ call. Rules and tables are not code, so the child has no sandbox (`nsl_bench.san
 If processes cannot be forked (Windows), functions run in this process, with their own limits only.
 """
 
-from __future__ import annotations
-
 import atexit
 import contextlib
 import os

@@ -4,8 +4,6 @@ It is a fork of this process as long as this process has one thread, which is ch
 a new process.
 """
 
-from __future__ import annotations
-
 import contextlib
 import math
 import os

@@ -5,8 +5,6 @@ A request is a length and a pickle, and can only come from the parent. Answers a
 notices the end of its parent even while clingo grounds.
 """
 
-from __future__ import annotations
-
 import contextlib
 import dis
 import importlib

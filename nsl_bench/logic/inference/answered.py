@@ -4,8 +4,6 @@ A hypothesis gives a context the same label whoever asks. Learners in this proce
 compares their answers with their rules, need not compute it twice.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from nsl_bench.core.types import LabelSpace

@@ -6,8 +6,6 @@ that is not stratified can have several; a label is then derived if it is in all
 consequence), which needs one call per example.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from typing import Any

@@ -10,8 +10,6 @@
 Engines are found by name in the group ``nsl_bench.engines``.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections import OrderedDict

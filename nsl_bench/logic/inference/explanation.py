@@ -1,7 +1,5 @@
 """The instances of rules that fire for an example, as text."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -4,8 +4,6 @@ In each world of an example, every image shows one concept, or nothing, with the
 are independent. The hypothesis and the background knowledge derive labels in each world.
 """
 
-from __future__ import annotations
-
 import hashlib
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Monte Carlo inference: a ground program is evaluated on all sampled worlds at once, with bit sets."""
 
-from __future__ import annotations
-
 from functools import reduce
 
 import numpy as np

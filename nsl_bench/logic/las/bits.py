@@ -1,7 +1,5 @@
 """Bit tables: truth values of many contexts, 64 to a word."""
 
-from __future__ import annotations
-
 import numpy as np
 import numpy.typing as npt
 

@@ -1,7 +1,5 @@
 """Check tasks that parse: modes that no rule can use, and examples that are not ground."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 from nsl_bench.core.errors import UserError, did_you_mean

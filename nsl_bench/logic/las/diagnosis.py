@@ -5,8 +5,6 @@ derive or avoid, and examples that look the same to every rule. What the space l
 one thing at a time, and solving the task of the conflicting examples again.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 import time

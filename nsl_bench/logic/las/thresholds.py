@@ -6,8 +6,6 @@ from above, or both. Two neighbouring values have one threshold between them: of
 `spelled` writes them out, and `priced` writes them as `#bias` sees them.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Sequence
 

@@ -4,8 +4,6 @@ Training starts from ImageNet's weights if the machine can load them, from a saf
 scratch. All layers are trained.
 """
 
-from __future__ import annotations
-
 import contextlib
 import io
 from collections.abc import Mapping

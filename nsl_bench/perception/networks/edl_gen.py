@@ -8,8 +8,6 @@ and in colour images to see no evidence in strange images, which lie far from th
 images are not part of the published method.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self, Unpack
 

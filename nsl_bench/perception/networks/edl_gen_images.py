@@ -12,8 +12,6 @@ the shifts that a task measures. No network is trained on those of `halved`: con
 validation images, unchanged and halved. EDL-GEN trains against some of `KINDS` on colour images.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Networks that consist of Softmax CNNs: temperature scaling, deep ensembles, MC dropout."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Self
 

@@ -8,8 +8,6 @@ image has a shifted segmentation. It is trained on images with segmentation maps
 alone. Parameters have the published names; those of the segmenter begin with ``segmenter.``.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

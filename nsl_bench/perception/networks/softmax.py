@@ -8,8 +8,6 @@ NSL 2020 (Sensoy, Kaplan, Kandemir, NeurIPS 2018, published code). ``linear`` is
 logistic regression on pixels, which shows how difficult a source's images are.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self, Unpack
 

@@ -6,8 +6,6 @@ over the same train splits) and then no longer differs from the published one. O
 reason.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache

@@ -4,8 +4,6 @@ A neural test says nothing about concepts until its networks are named. `tables`
 known concepts, which gives the pairs of concepts for which it holds; the program states them.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """Growing a tree from the root down: train the tests of a node, keep the one of highest gain, and go on."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

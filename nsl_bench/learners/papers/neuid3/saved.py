@@ -1,7 +1,5 @@
 """Files of trained tests, which other trees reuse: safetensors, so that reading one runs no code."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Sequence

@@ -5,8 +5,6 @@ the two networks' values, ``P(test) = sum over a, b of p0(a) R(a, b) p1(b)``; a 
 a small network in place of the relation. Since each test owns its networks, tests on a path are independent.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Sequence

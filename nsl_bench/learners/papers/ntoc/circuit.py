@@ -10,8 +10,6 @@ As an answer set program it has a fact for each entry, and the memory as a recur
 answer is label 3 and the memory that goes out is 1.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -7,8 +7,6 @@ worlds that almost no sample needs.
 The paper's appendix with details is not available; what is marked [ours] is our choice.
 """
 
-from __future__ import annotations
-
 import heapq
 import math
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ has 53 x 53 entries however many cards there are. Arrays that would be too large
 are made.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from functools import reduce
 from math import prod

@@ -7,8 +7,6 @@ tuples that it needs. A *signal* is an atom in disjunctive normal form
 terms with equal ends share their suffixes. Sets of signals and suffixes are bits of uint64 words.
 """
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 Array = Any

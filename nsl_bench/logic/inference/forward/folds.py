@@ -6,8 +6,6 @@ tell apart all the ways in which it came about.
 Imported only where it is used, since it loads numba.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

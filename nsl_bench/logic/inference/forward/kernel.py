@@ -3,8 +3,6 @@
 Imported only where it is used, since it loads numba. The compiled code is kept beside this file.
 """
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 Imported only where it is used, since it loads numba.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, TypeVar
 

@@ -3,8 +3,6 @@
 Imported only where it is used, since it loads numba.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -8,8 +8,6 @@ Every name of the rules gets a prefix that none of our own names and none of Pro
 in a hypothesis means anything to ProbLog, or is one of ours.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace

@@ -6,8 +6,6 @@ its body stands for the atom, and the join does the rest. That keeps a stratifie
 (Tamaki, Sato: "Unfold/fold transformation of logic programs", 1984).
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any

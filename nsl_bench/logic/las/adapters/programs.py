@@ -8,8 +8,6 @@ program's score. The answer has the status feasible, because its proof cannot be
 The programs are found on the PATH, or through ``NSL_BENCH_FASTLAS`` and ``NSL_BENCH_ILASP``.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

@@ -4,8 +4,6 @@ Heads and body literals are choices of the ground program. Each ground rule is t
 of bit vectors with one bit for each rule of the hypothesis space that is priced.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property

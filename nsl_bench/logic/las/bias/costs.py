@@ -10,8 +10,6 @@ sum, rounded down. ILASP counts the literals.
 A penalty is one atom: two literals that derive the same one are charged once.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 

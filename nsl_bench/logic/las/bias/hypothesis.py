@@ -4,8 +4,6 @@ FastLAS's ``#final_bias`` prices a hypothesis as a whole: `#bias` derives `inter
 and `#final_bias` penalties from what all rules derive together, which add to the costs of the rules.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence

@@ -3,8 +3,6 @@
 Everything here is decided from the syntax tree and is on the safe side: what is not proven is denied.
 """
 
-from __future__ import annotations
-
 import atexit
 import re
 from collections.abc import Iterator, Sequence

@@ -6,8 +6,6 @@ what stands for arithmetic (a function named `+`), for pools and intervals, and 
 declaration allows, such as aggregates: each of them is one constant whose name is its text.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache

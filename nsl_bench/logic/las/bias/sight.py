@@ -5,8 +5,6 @@ constant. Bodies that differ in such constants alone are then allowed or forbidd
 one may stand for the others.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import combinations

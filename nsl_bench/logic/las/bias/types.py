@@ -1,7 +1,5 @@
 """Types of variables and constants: which have a predicate, and which constants a type has."""
 
-from __future__ import annotations
-
 import atexit
 import itertools
 from dataclasses import dataclass, field

@@ -10,8 +10,6 @@ Every round adds an example or a condition that the proposal violates, so that n
 the same cost. A round that adds nothing ends the search: its bounds stand, its best hypothesis is feasible.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterable, Sequence
 

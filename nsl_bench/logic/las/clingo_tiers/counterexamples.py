@@ -5,8 +5,6 @@ of them has a body that holds in it and a head that does not, or if they no long
 second is said by the least model of the reduct, which is spelled out, so that the condition is exact.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from clingo import Backend, Model

@@ -9,8 +9,6 @@ so that time and memory can be watched between them, and more of them, or of any
 chunk, each rule is grounded once for all examples, as clingo prepares a rule for longer than it grounds it.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterable, Sequence
 

@@ -1,7 +1,5 @@
 """The best hypothesis so far and the best lower bound, whichever tier found them, and their answer."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping, Sequence
 

@@ -5,8 +5,6 @@ are brave, the task is one program with a replica for each example (`encoding`).
 level by level; a cut space still proves an optimum that costs no more than any rule beyond the cut.
 """
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterable

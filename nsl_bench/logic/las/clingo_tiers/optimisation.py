@@ -1,7 +1,5 @@
 """The cheapest hypothesis of an encoding with a lower bound, and cores of what cannot be met together."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Larger and larger parts of a hypothesis space, as tiers C and D try them."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 

@@ -4,8 +4,6 @@ One clingo control has grounded what no hypothesis changes. Each batch of rules 
 one choice says which rule is tried.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 

@@ -9,8 +9,6 @@ body sees as a table over the other variables, the leaf projected out. Enumerati
 tables small: bodies are then conjunctions over the core variables alone.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 

@@ -10,8 +10,6 @@ variables only changes positions, and words may come a chunk at a time. Two tabl
 digest with a chance of 2^-96. `nsl_bench.logic.las.enumeration.kernels` computes the same.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Sequence

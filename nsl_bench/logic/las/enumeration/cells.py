@@ -4,8 +4,6 @@ A cell is a learned atom in one context. Conditions ask for filled and for empty
 whose atom it derives there.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -3,8 +3,6 @@
 A closed part is true or false of a whole context.
 """
 
-from __future__ import annotations
-
 import heapq
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -4,8 +4,6 @@ A conjunction's table is computed row by row from those of its blocks, without e
 given values one after the other, and whatever makes a row zero everywhere cuts off all that follows.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 

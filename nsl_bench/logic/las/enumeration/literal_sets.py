@@ -4,8 +4,6 @@ Costs that do not add up tell nothing of a longer body, so every body that holds
 written down, and all are priced at once. Bodies may have no variables but the head's.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce

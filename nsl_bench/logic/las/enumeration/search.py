@@ -5,8 +5,6 @@ whose tables are equal up to renaming variables of one type, and whose variables
 all rules, so one is kept only if none of its like uses up less.
 """
 
-from __future__ import annotations
-
 import heapq
 import itertools
 from collections.abc import Callable, Collection, Hashable, Iterator, Sequence

@@ -3,8 +3,6 @@
 FastLAS's `#ground_without_replacement` adds an inequality for each two such literals of a rule.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 

@@ -7,8 +7,6 @@ hypothesis was found, and scores solvers and adapters. Many examples share one g
 `nsl_bench.logic.asp.replicas`); large tasks are divided into chunks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar

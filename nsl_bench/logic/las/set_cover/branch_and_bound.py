@@ -7,8 +7,6 @@ That bound sees what linear relaxations miss: rules that violate the same target
 Branch and bound: Land, Doig: "An automatic method of solving discrete programming problems", 1960.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from nsl_bench.core.budget import Budget

@@ -5,8 +5,6 @@ excluded charge is left out of all blocks, what pays for a charge anyway incurs 
 lowest bound comes first, so that the bound of the whole rises steadily.
 """
 
-from __future__ import annotations
-
 import heapq
 from dataclasses import dataclass, replace
 

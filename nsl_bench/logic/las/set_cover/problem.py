@@ -4,8 +4,6 @@ This is weighted partial set cover with forbidden sets: conditions of examples b
 `nsl_bench.logic.las.set_cover.instance.Instance`, examples that no choice tells apart merged.
 """
 
-from __future__ import annotations
-
 import itertools
 import time
 from collections.abc import Sequence

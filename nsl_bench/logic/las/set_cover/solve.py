@@ -6,8 +6,6 @@ interact. Where many rules compete for the same examples, neither finishes withi
 then branch and bound with cost splitting goes on.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

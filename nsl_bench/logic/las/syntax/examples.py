@@ -3,8 +3,6 @@
 Thousands of examples share few statements and atoms: each distinct text is read once.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import replace

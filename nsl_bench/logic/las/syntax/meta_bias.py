@@ -4,8 +4,6 @@ FastLAS says `in_head(A)`, `in_body(A)` and `neg(A)`, and prices rules by `penal
 `head(A)`, `body(A)` and `naf(A)`, and only forbids rules. The rest of nsl-bench knows FastLAS's words alone.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Sequence
 

@@ -4,8 +4,6 @@ What is ASP is parsed by clingo (`clingo.ast`), in place, so that errors carry l
 directives of learning tasks are read here. ``#script`` and ``#include`` are refused.
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass, field
 from pathlib import Path

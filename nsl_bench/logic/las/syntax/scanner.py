@@ -4,8 +4,6 @@ Only what clingo's parser cannot read is told apart here: directives of learning
 meta-rules and weighted rules. Everything else is left in the text, for clingo to parse in place.
 """
 
-from __future__ import annotations
-
 import re
 from bisect import bisect_left
 from collections.abc import Iterator

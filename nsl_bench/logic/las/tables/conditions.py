@@ -4,8 +4,6 @@ The part of the program that depends on learned atoms is unfolded, for each exam
 atoms: a learned atom is true where a chosen rule derives it. What no rule can change is evaluated away.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 

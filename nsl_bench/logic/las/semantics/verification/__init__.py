@@ -3,8 +3,6 @@
 `is_small` decides, at once, which answers are checked without being asked for; `check.checked` checks.
 """
 
-from __future__ import annotations
-
 from nsl_bench.logic.las.task import LasTask, Solution
 
 __all__ = ["SMALL", "is_small"]

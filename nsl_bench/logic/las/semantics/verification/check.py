@@ -6,8 +6,6 @@ gives: each rule priced by itself (`costs`), each example decided by clingo on a
 by one plain optimisation (`optimum`).
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ A rule can be read in more ways than one (as one given whole and as one of the m
 guard or as one of the body); it costs what the cheapest reading does.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence

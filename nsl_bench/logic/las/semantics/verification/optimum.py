@@ -9,8 +9,6 @@ and of rules that derive the same the cheapest will do. If moreover nothing else
 asks for some of them and forbids others, and clingo chooses rules by that.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

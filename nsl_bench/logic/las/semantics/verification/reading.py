@@ -4,8 +4,6 @@ A body holds literals that a declaration allows, which count; the guard ``type(V
 type has a predicate; and, without replacement, inequalities. One rule can be read in several ways.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence

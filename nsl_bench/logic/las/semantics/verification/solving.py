@@ -1,7 +1,5 @@
 """Reading and solving the programs of a check, which something may end at any time."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 
 import clingo

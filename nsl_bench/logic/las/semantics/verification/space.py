@@ -1,7 +1,5 @@
 """The hypothesis space written down: every set of body literals over every variable, without any pruning."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence

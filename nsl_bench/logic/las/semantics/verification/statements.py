@@ -7,8 +7,6 @@ So the names of this encoding, which begin with none of these, are apart from th
 Nothing here is shared with the encodings that search for hypotheses.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
