@@ -67,7 +67,9 @@ def _value(record: Record, predicate: str) -> float:
     if not task.true_rule:
         return np.nan
     contained = "nsl_bench.logic.las.bias.hypothesis:contained"
-    return float(guarded(contained, hypothesis.rules, task.true_rule, doing="Reading a hypothesis"))
+    return float(
+        guarded(contained, hypothesis.rules, task.true_rule, task.bias, doing="Reading a hypothesis")
+    )
 
 
 @lru_cache(maxsize=4096)

@@ -131,7 +131,11 @@ def test_rules_are_found_by_predicate() -> None:
     assert not analysis.holds(rules[:1], "higher") and not analysis.holds(rules, "p")
 
 
-RULES = ("p1(A) :- suit(1,B), suit(A,C), C!=B.", "winner(X) :- not p1(X), player(X).", "p1(X) :- player(X).")
+RULES = (
+    "p1(A) :- suit(1,B), suit(A,C), C!=B, player(A), suit(B).",
+    "winner(X) :- not p1(X), player(X).",
+    "p1(X) :- rank_higher(X, Y), suit(1, V3), suit(Y, V3).",
+)
 
 
 @pytest.mark.parametrize(("rules", "share"), [(RULES, 2 / 3), (RULES[2:], 0.0), ((), 0.0)])

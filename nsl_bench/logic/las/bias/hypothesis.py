@@ -6,7 +6,7 @@ and `#final_bias` penalties from what all rules derive together, which add to th
 
 import itertools
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Protocol
 
@@ -26,6 +26,7 @@ from nsl_bench.logic.las.task import LasTask
 
 _TOKEN = re.compile(r"\"(?:[^\"\\]|\\.)*\"|(?<![\w'])[_']*[A-Z][\w']*")
 _SEPARATOR = re.compile(r"\"(?:[^\"\\]|\\.)*\"|; ")
+_TYPE = re.compile(r"\bvar\((\w+)\)")
 _MOST_PERMUTED = 6
 _REMEMBERED = 1 << 16
 _AGGREGATES = (ast.ASTType.Aggregate, ast.ASTType.BodyAggregate)
@@ -118,24 +119,30 @@ def normal_form(rule: str | Rule) -> str:
     return _normal_form(*_parts(_read(rule)))
 
 
-def contained(rules: Sequence[str], true_rule: str) -> float:
+def contained(rules: Sequence[str], true_rule: str, bias: str) -> float:
     """The share of the true rule's rules that a hypothesis contains, whatever variables are called.
 
     Args:
         true_rule: one or several rules.
+        bias: the language bias, whose types' guards do not count.
     """
-    forms = set(map(normal_form, rules_in(rules)))
-    wanted = rules_in([true_rule])
-    return sum(not forms.isdisjoint(map(normal_form, _turned(rule))) for rule in wanted) / len(wanted)
+    types = frozenset(_TYPE.findall(bias))
+    learned, wanted = (
+        [_forms(rule, types) for rule in parse("\n".join(texts), what, safe=False).rules]
+        for texts, what in ((rules, "the hypothesis"), ([true_rule], "the true rule"))
+    )
+    return sum(any(forms & other for other in learned) for forms in wanted) / len(wanted)
 
 
-def _turned(rule: str) -> Iterable[str]:
-    """A rule with each side of each ``!=`` to the left, in turn."""
+def _forms(rule: Rule, types: Collection[str]) -> set[str]:
+    """Normal forms of a rule without type guards, with each side of each inequality to the left in turn."""
     sides: list[tuple[str, ...]] = []
-    for part in re.split(r"(\w+ *!= *\w+)", rule):
-        first, sign, second = part.partition("!=")
-        sides.append((part, f"{second} != {first}") if sign else (part,))
-    return map("".join, itertools.product(*sides))
+    for literal in rule.node.body:
+        guard = guard_of(literal)
+        if guard is None or guard[0] not in types:
+            first, sign, second = str(literal).partition(" != ")
+            sides.append((f"{first} != {second}", f"{second} != {first}") if sign else (first,))
+    return {_normal_form(_parts(rule)[0], body) for body in itertools.product(*sides)}
 
 
 @lru_cache(maxsize=_REMEMBERED)
