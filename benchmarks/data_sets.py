@@ -107,7 +107,7 @@ def large(out: Path, mnist: Path | None, workers: int) -> None:
     who = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
     for name, recipe in recipes.items():
         started = time.perf_counter()
-        manifest = generate(recipe, out / name, workers=workers, progress=True)
+        manifest = generate(recipe, out / name, workers=workers, say=print)
         seconds = time.perf_counter() - started
         own, others = (resource.getrusage(which).ru_maxrss / 1e6 for which in who)
         size = sum(entry.bytes for entry in manifest.files.values()) / 1e6

@@ -41,7 +41,7 @@ def generate(
     source: Annotated[str | None, "Image source. Default: the embedded one."] = None,
     images: Annotated[
         str | None,
-        "Store the whole image pool, or only the images that examples show.",
+        "Store the images that examples show (used, the default), or also the whole image pool (all).",
         click.Choice(["all", "used"]),
     ] = None,
     seed: Annotated[int | None, "Seed of the examples.", click.IntRange(0)] = None,
@@ -50,7 +50,11 @@ def generate(
         "Folder of existing splits (test.csv, small/train_1.csv ...) to use instead of generating them.",
         OLD_FOLDER,
     ] = None,
-    workers: Annotated[int, "Number of processes that render images.", WHOLE] = 1,
+    workers: Annotated[
+        int | None,
+        "Number of processes that render images. Default: as many as help, up to all cores.",
+        WHOLE,
+    ] = None,
 ) -> None:
     """Generate a data set of BENCHMARK: images, examples, knowledge, data set card and manifest.
 
@@ -80,8 +84,12 @@ def generate(
     for one, other in (("size", "train"), ("train", "size")):
         if one in given:
             base.pop(other, None)
+
+    def say(sentence: str) -> None:
+        click.echo(sentence, err=True)
+
     try:
-        manifest = generate(Recipe.from_dict({**base, **given}), out, workers=workers, progress=True)
+        manifest = generate(Recipe.from_dict({**base, **given}), out, workers=workers, say=say)
     except KeyboardInterrupt:
         raise Interrupted(
             f"Interrupted; finished files are kept in {partial(out)}. Run the same command again to resume."

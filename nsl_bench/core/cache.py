@@ -59,11 +59,12 @@ def folder(*parts: str) -> Path:
 
 
 def contents() -> dict[str, tuple[int, int]]:
-    """The kinds of things in the cache folder: number of files, and bytes, of each."""
+    """The kinds of things in the cache folder: number of files, and bytes, of each; locks are none."""
     result = {}
     for path in (folder() / kind for kind in KINDS):
         if path.is_dir() and not path.is_symlink():
-            result[path.name] = size_of(path)
+            files, size = size_of(path)
+            result[path.name] = files - sum(1 for _ in path.rglob("*.lock")), size
     return result
 
 

@@ -13,8 +13,10 @@ import hashlib
 import io
 import json
 import shutil
+import sys
+import time
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -28,9 +30,9 @@ from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import UserError, refusing
 from nsl_bench.core.shift import STANDARD, Shift, short_name
 from nsl_bench.core.types import BLANK, PoolPart, Split
-from nsl_bench.core.workers import spread
-from nsl_bench.data.card import reuse, write_card, write_croissant
-from nsl_bench.data.content import DIGEST_BYTES, canonical_rows
+from nsl_bench.core.workers import spread, usable_cores
+from nsl_bench.data.card import distinct_images, reuse, write_card, write_croissant
+from nsl_bench.data.content import DIGEST_BYTES, canonical_rows, encode, render
 from nsl_bench.data.manifest import Manifest, SplitEntry, file_entry, partial
 from nsl_bench.data.recipe import IMAGES, SYMBOLIC, Plan, Recipe, split_name, without_folders
 from nsl_bench.data.rows import (
@@ -42,43 +44,62 @@ from nsl_bench.data.rows import (
     pool_row,
     row_mark,
 )
-from nsl_bench.data.shards import BYTES_KEY, Examples, Pool, Shard, Shared, pool_split, ranges, write
+from nsl_bench.data.shards import BYTES_KEY, STATE, Examples, Pool, Shard, Shared, pool_split, ranges, write
 from nsl_bench.data.splits import make_split, task_of_split
 
-_STATE = ".state"
+_SAMPLE = 8
+"""Images of each kind that are made to know how long all of them take."""
+
+_WORTH = 4.0
+"""Seconds of work for which another process is started."""
+
+_SECONDS_A_LINE = 10.0
+"""How often is said how far it is, where no bar can be seen."""
+
 _COLUMNS = ("concepts", "labels", "images", "ranks", "sequences", "steps")
 _POOL_PARTS: tuple[PoolPart, ...] = ("network", "a", "b")
 
 
-def generate(recipe: Recipe, out: Path, *, workers: int = 1, progress: bool = False) -> Manifest:
+def generate(
+    recipe: Recipe, out: Path, *, workers: int | None = 1, say: Callable[[str], None] | None = None
+) -> Manifest:
     """Make a data set in a folder of its own.
 
     Args:
         out: the folder; new or empty.
-        workers: processes. The data set does not depend on it.
+        workers: processes; None: one for each core, as far as the work is worth their start. The data set
+            does not depend on it.
+        say: told what will be made before it is made, and now and then how far it is if there is no terminal.
     """
     out = out.resolve()
     _check_free(out)
     plan = Plan.of(recipe)
     work = partial(out)
     with refusing(f"--out: {work} cannot be created"):
-        (work / _STATE).mkdir(parents=True, exist_ok=True)
-    with cache.lock(work / _STATE / "work"):
+        (work / STATE).mkdir(parents=True, exist_ok=True)
+    with cache.lock(work / STATE / "work"):
         _check_free(out)  # another process may have finished it meanwhile
-        _same_plan(work / _STATE / "plan.json", plan)
+        _same_plan(work / STATE / "plan.json", plan)
         try:
             shared = prepare(plan, work)
         except UserError:
             if not _files(work):
                 shutil.rmtree(work)
             raise
+        if say is not None or workers is None:
+            seconds, sentence = _expected(shared)
+            workers = workers or max(1, min(usable_cores(), round(seconds / _WORTH)))
+            if say is not None:
+                minutes = max(0.1, seconds / workers / 60)
+                processes = f"{workers} process{'es' * (workers > 1)}"
+                say(f"{plan.task.name}: {sentence}; about {minutes:.1f} minutes with {processes}.")
         # The pool first: the examples' images are taken from its files.
-        write_files(shared, [(IMAGES, split) for split in shared.pools], workers, progress)
-        write_files(shared, list(shared.tables), workers, progress)
+        write_files(shared, [(IMAGES, split) for split in shared.pools], workers, say)
+        write_files(shared, list(shared.tables), workers, say)
         manifest = _finish(plan, shared)
         with refusing(f"--out: {work} cannot be renamed to {out}"):
             work.replace(out)
-        shutil.rmtree(out / _STATE)
+        shutil.rmtree(out / STATE)
     return manifest
 
 
@@ -91,7 +112,7 @@ def _check_free(out: Path) -> None:
 
 def _files(work: Path) -> bool:
     """Whether there are files of the data set itself."""
-    return work.is_dir() and any(path.name != _STATE for path in work.iterdir())
+    return work.is_dir() and any(path.name != STATE for path in work.iterdir())
 
 
 def _same_plan(path: Path, plan: Plan) -> None:
@@ -159,14 +180,13 @@ def prepare(plan: Plan, work: Path) -> Shared:
             bounds = ranges(len(examples), 0 if config == SYMBOLIC else shown_a_row, shape)
             pool = None if config == SYMBOLIC else shifted.get(config, standard)
             tables[config, split] = Examples(config, split, pool, references, features.arrow_schema, bounds)
-    return Shared(
-        work, plan.source, pool_features(plan.task.concept_space.concepts).arrow_schema, pools, splits, tables
-    )
+    schema = pool_features(plan.task.concept_space.concepts).arrow_schema
+    return Shared(work, plan.source, schema, pools, splits, tables, plan.recipe.images == "all")
 
 
 def _examples(plan: Plan, work: Path, name: str) -> Split:
     part, repeat = plan.splits[name]
-    path = work / _STATE / f"{name}.npz"
+    path = work / STATE / f"{name}.npz"
     with contextlib.suppress(OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):  # made again
         with np.load(path) as npz:
             metadata = {key.removeprefix("meta_"): npz[key] for key in npz.files if key.startswith("meta_")}
@@ -181,19 +201,50 @@ def _examples(plan: Plan, work: Path, name: str) -> Split:
     return split
 
 
+def _expected(shared: Shared) -> tuple[float, str]:
+    """Seconds of one process, and what is made in words, as far as a few images of each kind tell."""
+    seconds, sizes = 0.0, {}
+    for name, pool in shared.pools.items():
+        few = pool.indices[:: max(1, len(pool.indices) // _SAMPLE)][:_SAMPLE]
+        for _ in range(2):  # what the images are made of is drawn the first time
+            start = time.perf_counter()
+            files = [encode(image)[0] for image in render(shared.source, pool.shift, pool.part, few)]
+            each = (time.perf_counter() - start) / max(1, len(few))
+        seconds += each * len(pool.indices)
+        sizes[name] = sum(map(len, files)) / max(1, len(few))
+    pools = sum(sizes[name] * len(pool.indices) for name, pool in shared.pools.items())
+    shown = sum(
+        sizes[table.pool] * distinct_images(shared.splits[table.split])
+        for table in shared.tables.values()
+        if table.pool is not None
+    )
+    rows = sum(len(shared.splits[split]) for _, split in shared.tables)
+    images = sum(len(pool.indices) for pool in shared.pools.values())
+    at_the_end = shown + pools * shared.pooled
+    sentence = f"{rows:,} rows with {images:,} images, about {at_the_end / 1e9:.2f} GB"
+    if not shared.pooled:
+        sentence += f" ({(shown + pools) / 1e9:.2f} GB while it is made)"
+    return seconds, sentence
+
+
 def write_files(
-    shared: Shared, splits: Sequence[tuple[str, str]], workers: int, progress: bool = False
+    shared: Shared, splits: Sequence[tuple[str, str]], workers: int, say: Callable[[str], None] | None = None
 ) -> None:
     """Write the files of some splits, each named by its configuration and its name."""
     from tqdm import tqdm
 
     jobs = [shard for key in splits for shard in shared.shards(*key)]
     unit = "image" if splits and splits[0][0] == IMAGES else "example"
-    total = sum(shard.rows[1] - shard.rows[0] for shard in jobs)
-    with tqdm(total=total, unit=unit, unit_scale=True, disable=None if progress else True) as bar:
+    total, done, last = sum(shard.rows[1] - shard.rows[0] for shard in jobs), 0, time.monotonic()
+    lines = say is not None and not sys.stderr.isatty()
+    with tqdm(total=total, unit=unit, unit_scale=True, disable=True if say is None or lines else None) as bar:
         for shard, _ in zip(jobs, spread(write, shared, jobs, workers), strict=True):
             bar.set_postfix_str(shard.path, refresh=False)
             bar.update(shard.rows[1] - shard.rows[0])
+            done += shard.rows[1] - shard.rows[0]
+            if lines and say is not None and time.monotonic() - last >= _SECONDS_A_LINE:
+                say(f"{done:,} of {total:,} {unit}s written.")
+                last = time.monotonic()
 
 
 def _finish(plan: Plan, shared: Shared) -> Manifest:
@@ -208,12 +259,12 @@ def _finish(plan: Plan, shared: Shared) -> Manifest:
         _text(work / "rules" / f"{name}.lp", text)
     _text(work / "rules" / "facts.csv", _facts(plan.task, shared.splits))
     digests = {split: _digests(shared, split) for split in shared.pools}
-    configs: dict[str, dict[str, SplitEntry]] = {IMAGES: {}}
-    for split in shared.pools:
-        configs[IMAGES][split] = _pool_entry(plan, shared, split, digests[split])
+    configs: dict[str, dict[str, SplitEntry]] = {}
+    for split in shared.pools if shared.pooled else ():
+        configs.setdefault(IMAGES, {})[split] = _pool_entry(plan, shared, split, digests[split])
     for (config, split), table in shared.tables.items():
         configs.setdefault(config, {})[split] = _examples_entry(plan, shared, table, digests)
-    order = [STANDARD, *plan.shifts, SYMBOLIC, IMAGES]
+    order = [STANDARD, *plan.shifts, SYMBOLIC, *([IMAGES] if shared.pooled else [])]
     data = [
         path for config in order for entry in configs[config].values() for path in (*entry.files, entry.marks)
     ]

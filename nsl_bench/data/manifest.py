@@ -215,10 +215,10 @@ class Manifest(Open):
         self._check_configs()
 
     def _check_configs(self) -> None:
-        expected = {STANDARD, *self.shifts, SYMBOLIC, IMAGES}
+        expected = {STANDARD, *self.shifts, SYMBOLIC}
         if lacking := expected - set(self.configs):
             raise ValueError(f"'configs' must contain '{min(lacking)}'")
-        if more := set(self.configs) - expected:
+        if more := set(self.configs) - expected - {IMAGES}:
             raise ValueError(f"the configuration '{min(more)}' belongs to no shift")
         standard = {split: entry.rows for split, entry in self.configs[STANDARD].items()}
         if min(standard.values(), default=0) < 1:

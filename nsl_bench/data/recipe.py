@@ -82,7 +82,8 @@ class Recipe(Declared):
         shifts: short names or specs; all that the benchmark and the source name by default.
         percents: shares of shifted examples whose content hashes the manifest states, beside 0 and 100.
         splits: folder of splits made elsewhere, to be used in place of generated ones.
-        images: ``"all"`` images of the pool, or only the ``"used"`` ones, which examples refer to.
+        images: ``"used"``: those that examples show, in their rows; ``"all"``: also the whole pool, with the
+            images for networks, as a configuration of its own.
     """
 
     benchmark: _SPEC
@@ -103,7 +104,7 @@ class Recipe(Declared):
         Is("a list of numbers such as [0, 50, 90]", make=lambda shares: tuple(sorted(set(shares)))),
     ] = ()
     splits: str | None = None
-    images: Annotated[Literal["all", "used"], Is('"all" or "used"')] = "all"
+    images: Annotated[Literal["all", "used"], Is('"all" or "used"')] = "used"
 
     @classmethod
     def read(cls, path: Path) -> Recipe:

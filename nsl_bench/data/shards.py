@@ -33,6 +33,9 @@ _CACHE_BYTES = 2**22
 _PNG_SHARE = 0.4
 """Bytes of an image as a PNG file, as a share of its bytes as pixels: a rough guess."""
 
+STATE = ".state"
+"""Folder of what is kept only as long as a data set is not whole."""
+
 BYTES_KEY = b"nsl_bench.bytes"
 """Key of the file's meta-data under which its rows' size in memory stands."""
 
@@ -106,6 +109,7 @@ class Shared:
         pools: by name of the split.
         splits: the examples by name of the split.
         tables: the configurations of examples by configuration and split.
+        pooled: whether the data set has the pool as a configuration of its own; it is made in any case.
     """
 
     folder: Path
@@ -114,13 +118,15 @@ class Shared:
     pools: Mapping[str, Pool]
     splits: Mapping[str, Split]
     tables: Mapping[tuple[str, str], Examples]
+    pooled: bool
 
     def shards(self, config: str, split: str) -> list[Shard]:
         """The files of a split."""
         table = self.pools[split] if config == IMAGES else self.tables[config, split]
         pairs = list(zip(table.bounds, table.bounds[1:], strict=False))
+        folder = config if self.pooled or config != IMAGES else f"{STATE}/{config}"
         return [
-            Shard(config, split, k, f"{config}/{split}-{k:05d}-of-{len(pairs):05d}.parquet", pair)
+            Shard(config, split, k, f"{folder}/{split}-{k:05d}-of-{len(pairs):05d}.parquet", pair)
             for k, pair in enumerate(pairs)
         ]
 

@@ -16,7 +16,7 @@ BENCHMARKS = [
 ]
 """Those whose images come with the package."""
 
-RECIPE = Recipe("sudoku_4x4", train=24, test=20, repeats=2, percents=(50.0,))
+RECIPE = Recipe("sudoku_4x4", train=24, test=20, repeats=2, percents=(50.0,), images="all")
 
 
 @pytest.fixture(scope="session")

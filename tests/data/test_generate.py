@@ -4,6 +4,7 @@ import csv
 import errno
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -27,11 +28,13 @@ import nsl_bench
 from nsl_bench.cli import main
 from nsl_bench.core import cache, registry
 from nsl_bench.core.errors import UserError
+from nsl_bench.data import generate as generating
 from nsl_bench.data import shards
 from nsl_bench.data.content import dataset_hash
 from nsl_bench.data.generate import generate
 from nsl_bench.data.manifest import Manifest, partial
 from nsl_bench.data.recipe import Recipe
+from nsl_bench.data.verify import verify
 
 from .conftest import RECIPE
 
@@ -230,10 +233,44 @@ def test_only_the_images_that_examples_show(tmp_path: Path) -> None:
     recipe = Recipe("follow_suit", train=3, test=2, repeats=1, shifts=("noir",), images="used")
     recipe = replace(recipe, source="drawn_decks:images_per_card=8,image_height=68,image_width=44")
     manifest = generate(recipe, tmp_path / "tricks")
-    rows = {name: entry.rows for name, entry in manifest.configs["images"].items()}
-    assert rows == {"a": 24, "b": 8, "noir_a": 24, "noir_b": 8}
+    assert list(manifest.configs) == ["standard", "noir", "symbolic"]
+    assert sorted(path.name for path in (tmp_path / "tricks").iterdir() if path.is_dir()) == [
+        *("marks", "noir", "rules", "standard", "symbolic")
+    ]
+    full = generate(replace(recipe, images="all"), tmp_path / "all")
+    for config, splits in manifest.configs.items():
+        for split, entry in splits.items():
+            assert entry.content_hash == full.configs[config][split].content_hash
+    verify(tmp_path / "tricks")
     data = nsl_bench.load(tmp_path / "tricks", shift="noir", percent=60)
     assert sum(data["shifted"]) == 2 and len(data[0]["images"]) == 4
+
+
+def test_what_will_be_made_is_said_first_and_then_how_far_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(generating, "_SECONDS_A_LINE", 0)
+    words = ["generate", "sudoku_4x4", "--train", "4", "--test", "4", "--repeats", "1", "--shift", "rotate90"]
+    done = CliRunner().invoke(main, [*words, "--out", str(tmp_path / "grids")])
+    first, *lines = done.stderr.splitlines()
+    assert first.startswith("sudoku_4x4: 36 rows with ") and "GB while it is made" in first
+    assert first.endswith("about 0.1 minutes with 1 process.")
+    assert lines[0].endswith("images written.") and lines[-1] == "36 of 36 examples written."
+    assert lines[0].split()[2] == re.search(r"with ([\d,]+) images", first)[1]  # type: ignore[index]
+
+
+def test_load_writes_nothing_but_a_cache_that_is_shown_and_emptied(grids: Path, tmp_path: Path) -> None:
+    places = ("HOME", "TMPDIR", "HF_HOME", "XDG_CACHE_HOME", "NSL_BENCH_CACHE")
+    env = {**os.environ, **{name: str(tmp_path / name) for name in places}}
+    for name in places:
+        (tmp_path / name).mkdir()
+    code = "import sys, nsl_bench; nsl_bench.load(sys.argv[1], split='test', shift='rotate90', percent=50)"
+    subprocess.run([sys.executable, "-c", code, str(grids)], env=env, check=True, cwd=tmp_path)
+    written = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert {path.relative_to(tmp_path).parts[:2] for path in written} == {("NSL_BENCH_CACHE", "datasets")}
+    commands = [[sys.executable, "-m", "nsl_bench", "cache", *words] for words in ([], ["clear"], [])]
+    shown = [subprocess.run(c, env=env, check=True, capture_output=True, text=True).stdout for c in commands]
+    assert re.search(r"datasets +1 files", shown[0]) and re.search(r"datasets +0 files", shown[2])
 
 
 def test_options_of_the_command_line_take_the_place_of_the_recipe(tmp_path: Path) -> None:

@@ -105,9 +105,18 @@ def _blend(under: Any, over: Any, share: Any) -> Any:
 
 @nb.njit(cache=True, nogil=True)
 def lay(
-    picture: Array, sprite: Array, c: Array, left: int, top: int, width: int, height: int, tones: Array
+    picture: Array,
+    sprite: Array,
+    c: Array,
+    left: int,
+    top: int,
+    width: int,
+    height: int,
+    tones: Array,
+    offset: int,
+    depth: int,
 ) -> None:
-    """Lay a sprite on a picture, in place.
+    """Lay a sprite on a picture, in place, and first darken the picture where its shadow falls.
 
     Args:
         picture: uint8 [h, w, 3].
@@ -115,11 +124,22 @@ def lay(
         c: int64 [6], affine coefficients in 2**-16, from the box to the sprite.
         left, top, width, height: the box of the picture, inside of it.
         tones: uint8 [256], applied to the sprite's colours.
+        offset: of the shadow, pixels right and down, at least 1.
+        depth: of the shadow, in 255ths; 0: none.
     """
     flat = picture.reshape(picture.shape[0], 3 * picture.shape[1])
     near, between, bands = _buffers(width)
     for y in range(height):
         start, stop = _sample(sprite, c, y, width, near, between, bands)
+        # The shadow of a row falls below it, where the card comes later.
+        below = top + offset + y
+        if depth and below < picture.shape[0]:
+            for k in range(min(stop, picture.shape[1] - left - offset) - start):
+                share = np.int32(bands[_MASK, k] * depth // 255)
+                if share:
+                    for band in range(3):
+                        x = np.uintp(3 * (left + offset + start + k) + band)
+                        flat[below, x] = _blend(np.int32(flat[below, x]), np.int32(0), share)
         for k in range(stop - start):
             share = bands[_MASK, k]
             if share:
@@ -164,29 +184,3 @@ def lay_plain(
             for band in range(3):
                 x = np.uintp(3 * (left + start + k) + band)
                 flat[top + y, x] = tones[np.uintp(bands[band, k])]
-
-
-@nb.njit(cache=True, nogil=True)
-def shade(
-    picture: Array,
-    sprite: Array,
-    c: Array,
-    left: int,
-    top: int,
-    width: int,
-    height: int,
-    offset: int,
-    depth: int,
-) -> None:
-    """Darken the picture, in place, where the sprite's shadow falls: `offset` pixels right and down of it."""
-    flat = picture.reshape(picture.shape[0], 3 * picture.shape[1])
-    near, between, bands = _buffers(width)
-    for y in range(min(height, picture.shape[0] - top - offset)):
-        start, stop = _sample(sprite, c, y, width, near, between, bands)
-        for k in range(min(stop, picture.shape[1] - left - offset) - start):
-            share = np.int32(bands[_MASK, k] * depth // 255)
-            if share:
-                for band in range(3):
-                    x = np.uintp(3 * (left + offset + start + k) + band)
-                    under = np.int32(flat[top + offset + y, x])
-                    flat[top + offset + y, x] = _blend(under, np.int32(0), share)

@@ -91,10 +91,8 @@ def lay(
     if placed is None:
         return
     how, box = placed
-    if shadow:
-        offset = max(1, sprite.packed.shape[1] // 24)
-        kernels.shade(picture, sprite.packed, how, *box, offset, _SHADOW)
-    kernels.lay(picture, sprite.packed, how, *box, tones)
+    offset = max(1, sprite.packed.shape[1] // 24)
+    kernels.lay(picture, sprite.packed, how, *box, tones, offset, _SHADOW if shadow else 0)
 
 
 def _plain_table(*key: int) -> npt.NDArray[np.uint8]:
