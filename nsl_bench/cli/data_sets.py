@@ -119,7 +119,16 @@ def verify(folder: Path) -> None:
 def publish(
     folder: Path,
     *,
-    repo: Annotated[str, "Repository on the Hub, owner/name. Created if it does not exist."],
+    repo: Annotated[str | None, "Repository on the Hub, owner/name. Created if it does not exist."] = None,
+    to: Annotated[
+        str | None, "Instead of --repo: a folder, or an address such as s3://bucket/name, new or empty."
+    ] = None,
+    data: Annotated[
+        tuple[str, ...],
+        "FOLDER has results: write the scores of a learner for its repository, in the Hub's .eval_results/. "
+        "TASK=OWNER/NAME names the data set of a task. Repeatable.",
+    ] = (),
+    learner: Annotated[str | None, "With --data: the learner, if several were run."] = None,
     private: Annotated[bool, "Make a newly created repository private."] = False,
     dry_run: Annotated[bool, "List what would be uploaded, without uploading."] = False,
 ) -> None:
@@ -127,14 +136,40 @@ def publish(
 
     An existing version is never overwritten.
     """
-    from nsl_bench.data.hub import publish
+    from nsl_bench.data import hub
 
-    upload = publish(folder, repo, dry_run=dry_run, private=private)
-    for path, size in upload.files.items():
+    if (repo is None) == (to is None):
+        raise UserError("Give either --repo OWNER/NAME or --to FOLDER.")
+    where = repo or to or ""
+    if data or learner:
+        files = _scores(folder, data, learner)
+        if not dry_run and repo is None:
+            hub.copy(files, where)
+        elif not dry_run:
+            hub.publish_results(files, where, private=private)
+        sizes, tagged = {path: len(text) for path, text in files.items()}, ""
+    else:
+        upload = (
+            hub.publish_copy(folder, where, dry_run=dry_run)
+            if repo is None
+            else hub.publish(folder, repo, dry_run=dry_run, private=private)
+        )
+        sizes, tagged = upload.files, f", tagged {upload.tag}" if repo else f", version {upload.tag}"
+    for path, size in sizes.items():
         click.echo(f"{size:>12,}  {path}")
     done = "Would send" if dry_run else "Sent"
-    total = sum(upload.files.values())
-    click.echo(f"{done} {len(upload.files)} files, {total:,} bytes, to {repo}, tagged {upload.tag}.")
+    total = sum(sizes.values())
+    click.echo(f"{done} {len(sizes)} file{'s' * (len(sizes) > 1)}, {total:,} bytes, to {where}{tagged}.")
+
+
+def _scores(folder: Path, data: tuple[str, ...], learner: str | None) -> dict[str, bytes]:
+    from nsl_bench.api.hub_results import evaluation_files
+    from nsl_bench.api.results import results
+
+    named = dict(one.partition("=")[::2] for one in data)
+    if not named or not all("/" in name for name in named.values()):
+        raise UserError(f"--data must be TASK=OWNER/NAME; got {', '.join(data) or 'none'}.")
+    return evaluation_files(results(folder), learner, named)
 
 
 @declared()

@@ -7,6 +7,7 @@ its configurations, features and sizes are those of the files.
 from __future__ import annotations
 
 import json
+import re
 import textwrap
 import tomllib
 from collections.abc import Mapping
@@ -25,6 +26,9 @@ _LICENCES = (
     *("mit", "apache-2.0", "gpl-2.0", "gpl-3.0", "lgpl-3.0", "cc0-1.0", "cc-by-3.0", "cc-by-4.0"),
     *("cc-by-sa-3.0", "cc-by-sa-4.0", "cc-by-nc-4.0", "cc-by-nc-sa-4.0"),
 )
+
+_SHARES = range(10, 101, 10)
+"""Shares of shifted examples (%) for which the Hub keeps a leaderboard."""
 
 
 def licence_id(licence: str) -> str:
@@ -95,6 +99,29 @@ def _head(manifest: Manifest, schemas: Mapping[str, Any]) -> str:
     ).to_dataset_card_data(data)
     head: str = data.to_yaml()
     return head
+
+
+def task_id(config: str, percent: float) -> str:
+    """What the Hub's leaderboard calls a test set with a share of shifted examples: ``"noir_60"``."""
+    return re.sub(r"\W+", "_", f"{config}_{percent:g}" if percent else STANDARD, flags=re.ASCII)
+
+
+def write_evaluation(manifest: Manifest, folder: Path) -> None:
+    """Write ``eval.yaml``, by which the Hub knows a benchmark: its test sets by name."""
+    import yaml
+
+    shares = sorted({*_SHARES, *(float(share) for share in manifest.recipe["percents"])} - {0})
+    asked = [(STANDARD, 0.0), *((config, share) for config in manifest.shifts for share in shares)]
+    tasks = [{"id": task_id(*one), "config": one[0], "split": "test"} for one in asked]
+    values = {
+        "name": f"nsl-bench {manifest.benchmark}",
+        "description": f"{manifest.description} NAME_60: 60 % of the examples are shifted, as the card says.",
+        "evaluation_framework": "nsl-bench",
+        "tasks": tasks,
+    }
+    with cache.replacing(folder / "eval.yaml") as temporary:
+        text = yaml.safe_dump(values, sort_keys=False, allow_unicode=True)
+        temporary.write_text(text, encoding="utf-8")
 
 
 def has_true_rule(manifest: Manifest) -> bool:

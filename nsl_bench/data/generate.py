@@ -31,7 +31,7 @@ from nsl_bench.core.errors import UserError, refusing
 from nsl_bench.core.shift import STANDARD, Shift, short_name
 from nsl_bench.core.types import BLANK, PoolPart, Split
 from nsl_bench.core.workers import spread, usable_cores
-from nsl_bench.data.card import distinct_images, reuse, write_card, write_croissant
+from nsl_bench.data.card import distinct_images, reuse, write_card, write_croissant, write_evaluation
 from nsl_bench.data.content import DIGEST_BYTES, canonical_rows, encode, render
 from nsl_bench.data.manifest import Manifest, SplitEntry, file_entry, partial
 from nsl_bench.data.recipe import IMAGES, SYMBOLIC, Plan, Recipe, split_name, without_folders
@@ -221,10 +221,14 @@ def _expected(shared: Shared) -> tuple[float, str]:
     rows = sum(len(shared.splits[split]) for _, split in shared.tables)
     images = sum(len(pool.indices) for pool in shared.pools.values())
     at_the_end = shown + pools * shared.pooled
-    sentence = f"{rows:,} rows with {images:,} images, about {at_the_end / 1e9:.2f} GB"
+    sentence = f"{rows:,} rows with {images:,} images, about {_gigabytes(at_the_end)}"
     if not shared.pooled:
-        sentence += f" ({(shown + pools) / 1e9:.2f} GB while it is made)"
+        sentence += f" ({_gigabytes(shown + pools)} while it is made)"
     return seconds, sentence
+
+
+def _gigabytes(size: float) -> str:
+    return f"{size / 1e9:.1f} GB" if size >= 1e8 else f"{size / 1e9:.4f} GB"
 
 
 def write_files(
@@ -299,7 +303,8 @@ def _finish(plan: Plan, shared: Shared) -> Manifest:
     reuse_of = {name: reuse(split) for name, split in shared.splits.items()}
     write_card(manifest, schemas, work, reuse_of, plan.task.about)
     write_croissant(manifest, schemas, work, plan.task.about)
-    files = {path: file_entry(work / path) for path in ("README.md", "croissant.json")}
+    write_evaluation(manifest, work)
+    files = {path: file_entry(work / path) for path in ("README.md", "croissant.json", "eval.yaml")}
     manifest = replace(manifest, files={**files, **manifest.files})
     manifest.write(work)
     return manifest

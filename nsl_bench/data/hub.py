@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,6 +15,9 @@ from nsl_bench.data.manifest import MANIFEST, Manifest
 from nsl_bench.data.verify import verify
 
 Result = TypeVar("Result")
+
+_BUCKETS = {"s3", "gs", "gcs", "abfs", "az", "oss", "hf"}
+"""Protocols of stores that have no folders: making one would make a bucket."""
 
 _GIT = ".gitattributes"
 """The Hub's own file in every repository."""
@@ -136,6 +139,63 @@ class Upload:
     repository: str
     tag: str
     files: dict[str, int]
+
+
+def copy(files: Mapping[str, Path | bytes], address: str) -> None:
+    """Copy files to a folder or an address of `fsspec`, which must be new or empty.
+
+    Args:
+        files: path to the file, or its content; the last one is written last.
+        address: e.g. ``"public/tricks"`` or ``"s3://bucket/tricks"``.
+    """
+    import fsspec
+
+    try:
+        system, root = fsspec.core.url_to_fs(address)
+        has_folders = system.protocol not in _BUCKETS and not _BUCKETS & set(system.protocol)
+        system.invalidate_cache()
+        taken = system.exists(root) and (not system.isdir(root) or system.ls(root, detail=False))
+        if not taken:
+            for path, file in files.items():
+                place = f"{root.rstrip('/')}/{path}"
+                if has_folders:
+                    system.makedirs(place.rpartition("/")[0], exist_ok=True)
+                if isinstance(file, bytes):
+                    system.pipe_file(place, file)
+                else:
+                    system.put_file(str(file), place)
+    except Exception as error:  # each file system has errors of its own
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+        raise UserError(f"--to: {address} cannot be written ({reason}).") from error
+    if taken:
+        raise UserError(f"--to: {address} already exists; name a folder that is new or empty.")
+
+
+def publish_copy(folder: Path, address: str, *, dry_run: bool = False) -> Upload:
+    """Copy a data set, which is verified first, to a folder or an address of `fsspec`."""
+    manifest = verify(folder, progress=True)
+    paths = [*manifest.files, MANIFEST]
+    upload = Upload(address, manifest.tag, {path: (folder / path).stat().st_size for path in paths})
+    if not dry_run:
+        copy({path: folder / path for path in paths}, address)
+    return upload
+
+
+def publish_results(files: Mapping[str, bytes], repository: str, *, private: bool = False) -> None:
+    """Send files to the repository of a model on the Hub; those that are there are replaced."""
+    from huggingface_hub import CommitOperationAdd, HfApi
+
+    _check_name(repository, "--repo: ")
+    api = HfApi()
+
+    def send() -> None:
+        api.create_repo(repository, exist_ok=True, private=private)
+        operations = [
+            CommitOperationAdd(path_in_repo=path, path_or_fileobj=text) for path, text in files.items()
+        ]
+        api.create_commit(repository, operations, commit_message="Scores of nsl-bench")
+
+    _asking(repository, send, "connect and publish again")
 
 
 def publish(folder: Path, repository: str, *, dry_run: bool = False, private: bool = False) -> Upload:

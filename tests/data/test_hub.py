@@ -8,13 +8,23 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import datasets
 import pytest
+import yaml
+from click.testing import CliRunner
 from forked import Calls
+from huggingface_hub import parse_eval_result_entries
 
 import nsl_bench
+from nsl_bench.cli import main
 from nsl_bench.core.errors import UserError
+from nsl_bench.data.content import dataset_hash
+from nsl_bench.data.generate import generate
 from nsl_bench.data.hub import publish as send
+from nsl_bench.data.hub import publish_copy
 from nsl_bench.data.manifest import Manifest
+from nsl_bench.data.recipe import Recipe
+from nsl_bench.data.verify import verify
 
 from .stand_in import TOKEN, Hub, running
 
@@ -220,3 +230,72 @@ def test_a_spoiled_data_set_is_not_published(hub: Hub, warm: Calls, copied: Path
     code, said = publish(warm, copied)
     assert code == 2 and "was edited after it was generated" in said
     assert hub.requests == []
+
+
+def test_a_copy_is_whole_and_takes_nothings_place(grids: Path, tmp_path: Path) -> None:
+    done = CliRunner().invoke(main, ["publish", str(grids), "--to", str(tmp_path / "copy")])
+    assert done.exit_code == 0 and "version v1.0.0" in done.output
+    assert verify(tmp_path / "copy") == Manifest.read(grids)
+    with pytest.raises(UserError, match="already exists; name a folder that is new or empty"):
+        publish_copy(grids, str(tmp_path / "copy"))
+    with pytest.raises(UserError, match=r"--to: nowhere://bucket/a cannot be written"):
+        publish_copy(grids, "nowhere://bucket/a")
+
+
+def test_it_is_published_to_s3(grids: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    moto = pytest.importorskip("moto.server")
+    s3fs = pytest.importorskip("s3fs")
+    server = moto.ThreadedMotoServer(port=0, verbose=False)
+    server.start()
+    try:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", "http://{}:{}".format(*server.get_host_and_port()))
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_DEFAULT_REGION"):
+            monkeypatch.setenv(name, "us-east-1")
+        system = s3fs.S3FileSystem()
+        system.mkdir("bucket")
+        publish_copy(grids, "s3://bucket/sets/grids")
+        system.get("bucket/sets/grids", str(tmp_path / "back"), recursive=True)
+        assert verify(tmp_path / "back") == Manifest.read(grids)
+        with pytest.raises(UserError, match="s3://bucket/sets/grids already exists"):
+            publish_copy(grids, "s3://bucket/sets/grids")
+        with pytest.raises(UserError, match="s3://nobody/grids cannot be written"):
+            publish_copy(grids, "s3://nobody/grids")
+    finally:
+        server.stop()
+
+
+@pytest.mark.parametrize("benchmark", ["", "addition"])
+def test_the_card_says_how_to_mix_without_nsl_bench(
+    grids: Path, benchmark: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if benchmark:
+        grids = tmp_path / "sums"
+        generate(Recipe("addition:digits=3", train=4, test=7, repeats=1, shifts=("rotate90",)), grids)
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
+    blocks = re.findall(r"```python\n(.*?)```", (grids / "README.md").read_text(), re.DOTALL)
+    known = {"FOLDER_OR_REPOSITORY": str(grids)}
+    exec(blocks[1], known)
+    wanted = nsl_bench.load(grids, split="test", shift="rotate90", percent=60)
+    assert wanted.info.description.endswith(dataset_hash(known["mixed"]))
+    assert [line for line in blocks[1].splitlines() if line][5:] == []
+
+
+def test_scores_are_files_that_the_hub_reads(grids: Path, tmp_path: Path) -> None:
+    learners = ["majority", "random_forest"]
+    results = tmp_path / "results"
+    nsl_bench.evaluate(learners, "sudoku_4x4", shift="rotate90", shares=[0, 90], repeats=2, out=results)
+    words = ["publish", str(results), "--data", "sudoku_4x4=some/grids"]
+    several = CliRunner().invoke(main, [*words, "--to", "x"])
+    assert "one learner with finished runs; there are: majority, random_forest" in str(several.exception)
+    done = CliRunner().invoke(main, [*words, "--learner", "majority", "--to", str(tmp_path / "model")])
+    assert done.exit_code == 0, done.output
+    (file,) = (tmp_path / "model" / ".eval_results").iterdir()
+    entries = parse_eval_result_entries(yaml.safe_load(file.read_text()))
+    tasks = {one["id"]: one for one in yaml.safe_load((grids / "eval.yaml").read_text())["tasks"]}
+    assert {one.dataset_id for one in entries} == {"some/grids"}
+    assert [e.task_id for e in entries] == ["standard", "rotate90_90"]
+    for entry in entries:
+        assert tasks[entry.task_id]["split"] == "test" and 40 < entry.value < 100
+        assert "2 train splits" in str(entry.notes)
+    for task in tasks.values():
+        assert task["config"] in Manifest.read(grids).configs
