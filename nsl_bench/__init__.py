@@ -14,16 +14,18 @@ from nsl_bench.core.errors import UserError
 if TYPE_CHECKING:
     from importlib.machinery import ModuleSpec
 
-    from nsl_bench.api.evaluation import evaluate
+    from nsl_bench.api.evaluation import evaluate, views
     from nsl_bench.api.explanation import explain
     from nsl_bench.api.learning import learn
     from nsl_bench.api.networks import train_network
-    from nsl_bench.api.parts import list_parts, part_info
+    from nsl_bench.api.parts import list_parts, part_info, register
     from nsl_bench.api.results import Results, compare, results
     from nsl_bench.api.rules import predict
     from nsl_bench.api.tasks import list_tasks
+    from nsl_bench.api.verification import verify
     from nsl_bench.data.load import as_sequences, load
     from nsl_bench.leaderboard.interface import accept_submission, build_site, score_submission, submit
+    from nsl_bench.learners.answering import answer
     from nsl_bench.run.grid import Options
     from nsl_bench.run.logs import logger
     from nsl_bench.sandbox.limits import Limits
@@ -35,6 +37,7 @@ __all__ = [
     "UserError",
     "__version__",
     "accept_submission",
+    "answer",
     "as_sequences",
     "build_site",
     "compare",
@@ -47,10 +50,13 @@ __all__ = [
     "logger",
     "part_info",
     "predict",
+    "register",
     "results",
     "score_submission",
     "submit",
     "train_network",
+    "verify",
+    "views",
 ]
 
 __version__ = "0.2.0"
@@ -80,6 +86,7 @@ _HOME = {
     "Options": "nsl_bench.api.evaluation",
     "Results": "nsl_bench.api.results",
     "accept_submission": "nsl_bench.leaderboard.interface",
+    "answer": "nsl_bench.learners.answering",
     "as_sequences": "nsl_bench.data.load",
     "build_site": "nsl_bench.leaderboard.interface",
     "compare": "nsl_bench.api.results",
@@ -92,10 +99,13 @@ _HOME = {
     "logger": "nsl_bench.run.logs",
     "part_info": "nsl_bench.api.parts",
     "predict": "nsl_bench.api.rules",
+    "register": "nsl_bench.api.parts",
     "results": "nsl_bench.api.results",
     "score_submission": "nsl_bench.leaderboard.interface",
     "submit": "nsl_bench.leaderboard.interface",
     "train_network": "nsl_bench.api.networks",
+    "verify": "nsl_bench.api.verification",
+    "views": "nsl_bench.api.evaluation",
 }
 
 

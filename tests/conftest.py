@@ -2,10 +2,14 @@
 
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from nsl_bench.core import registry
+from nsl_bench.core.metrics import METRICS
 
 # Tests run side by side: threads of numerical libraries beyond one a worker wait for each other.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -35,6 +39,18 @@ def interruptible() -> None:
     """Shells have what they start in the background ignore Ctrl-C; what tests start must not inherit that."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True)
+def nothing_registered() -> Iterator[None]:
+    """What a test registers, no other test has."""
+    yield
+    if not (registry.registered_here() or METRICS._added):
+        return
+    for kind, name in list(registry._HERE):
+        del registry._HERE[kind, name], registry._found(kind)[name]
+    while METRICS._added:
+        del METRICS._by_name[METRICS._added.pop()]
 
 
 @pytest.fixture(scope="session")

@@ -4,19 +4,27 @@ import json
 import os
 import re
 import runpy
+import shlex
 import shutil
 import subprocess
 import sys
+import threading
 import tomllib
 import venv
 from collections.abc import Sequence
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 from click.testing import CliRunner
 from packages import installed
 
+import nsl_bench
 from nsl_bench.cli import main
+from nsl_bench.learners.answering import answering
+from nsl_bench.learners.base import answers_of
+from nsl_bench.testing.toy import patches, view
 
 ROOT = Path(__file__).parents[1]
 isolated = pytest.mark.skipif(not hasattr(os, "fork"), reason="learners are isolated on POSIX systems")
@@ -38,6 +46,9 @@ def run(*commands: Sequence[str | Path], env: dict[str, str]) -> str:
 ALL = """
 import json, sys
 from nsl_bench.cli import main
+from nsl_bench.learners.answering import answering
+from nsl_bench.learners.base import answers_of
+from nsl_bench.testing.toy import patches, view
 for words in json.loads(sys.argv[1]):
     assert not main(words, standalone_mode=False)
 """
@@ -107,6 +118,70 @@ def test_the_page_on_structure_runs(tmp_path: Path, capsys: pytest.CaptureFixtur
     said = example("\n".join(python_blocks("docs/structure.md")), tmp_path, capsys)
     assert "| follow_suit:players=3 | random_forest | not applicable" in said
     assert "not_applicable" in said and "('my_game:players=3'" in said
+
+
+def test_a_learner_with_rules_alone() -> None:
+    (code,) = (block for block in python_blocks("docs/learners.md") if "class SameShade" in block)
+    scope: dict[str, Any] = {}
+    exec(code, scope)
+    test = patches("test")
+    labels, _ = answers_of(answering(scope["SameShade"]().fit(None)), view(test, labelled=False))
+    assert labels.tolist() == test.labels.tolist()
+
+
+def test_predictions_from_elsewhere_need_no_torch(tmp_path: Path) -> None:
+    page = (
+        (ROOT / "docs" / "networks.md").read_text(encoding="utf-8").partition("## Predictions of your own")[2]
+    )
+    lines = re.findall(r"^\$ nsl-bench (.*)$", page, re.MULTILINE)[:2]
+    (code,) = (block for block in python_blocks("docs/networks.md") if "pools/" in block)
+    export, run = (f"assert not main({shlex.split(line)}, standalone_mode=False)" for line in lines)
+    start = "import sys\nsys.modules['torch'] = None\nfrom nsl_bench.cli import main"
+    script = "\n".join([start, export, code, run])
+    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, check=True, timeout=600)
+    records = nsl_bench.results(tmp_path / "results").frame
+    assert list(records["status"]) == ["ok", "ok"] and records["network_version"].str.startswith("1+").all()
+
+
+class StandIn(BaseHTTPRequestHandler):
+    """A language model that makes a mistake in ASP, then forgets two rules, then has them all."""
+
+    asked: ClassVar[list[dict[str, Any]]] = []
+
+    def do_POST(self) -> None:
+        given = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        self.asked.append({**given, "key": self.headers["Authorization"], "path": self.path})
+        rule = "invalid :- digit(A, N), digit(B, N), neq(A, B), {0}(A, G), {0}(B, G).\n"
+        every = "".join(map(rule.format, ("row", "col", "block")))
+        answers = ["I think:\n```asp\ninvalid :-\n```", rule.format("row"), f"```\n{every}```"]
+        answer = {"choices": [{"message": {"content": answers[len(self.asked) - 1]}}]}
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(json.dumps(answer).encode())
+
+
+def test_a_language_model_is_asked_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (code,) = python_blocks("docs/language-models.md")
+    assert example(code, tmp_path, capsys).startswith("0.")
+    script = runpy.run_path(str(ROOT / "examples" / "language_model.py"))
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+    server = HTTPServer(("127.0.0.1", 0), StandIn)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{server.server_port}/v1"
+    with server:
+        words = ["sudoku_4x4", "--model", "m", "--url", url, "--track", "symbolic", "--examples", "5"]
+        assert script["main"](words) == 1.0
+        server.shutdown()
+    first, second, third = StandIn.asked
+    assert first["path"] == "/v1/chat/completions" and first["key"] == "Bearer secret"
+    prompt = first["messages"][0]["content"]
+    assert prompt.count(" => ") == 6 and " [1.00]" in prompt and "#modeh(invalid)" in prompt
+    assert "syntax error" in second["messages"][-1]["content"]
+    assert "must follow: invalid." in third["messages"][-1]["content"] and len(third["messages"]) == 5
+    with pytest.raises(SystemExit, match="gave no answer: URLError"):
+        script["ask"](url, "m", [])
 
 
 def test_every_package_is_installed() -> None:

@@ -12,18 +12,22 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import Field, fields, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from nsl_bench.api.results import Results
 from nsl_bench.core import cache, registry
 from nsl_bench.core.declared import checked
-from nsl_bench.core.errors import UserError, did_you_mean
+from nsl_bench.core.errors import UserError, did_you_mean, unknown
+from nsl_bench.core.shift import named_shifts
+from nsl_bench.core.tracks import Track
+from nsl_bench.data.splits import make_source
 from nsl_bench.learners.base import About, track_of
 from nsl_bench.run.grid import Grid, Options
 from nsl_bench.run.plan import jobs_of
 from nsl_bench.run.sweep import Executor, Tally, sweep, to_do
 
 if TYPE_CHECKING:
+    from nsl_bench.learners.view import View
     from nsl_bench.run.job import Job
     from nsl_bench.run.record import Record
 
@@ -108,6 +112,10 @@ class Evaluation:
         cores = os.cpu_count() or 1
         inside = [job for job in self.jobs if job.learner in self.own]
         apart = [job for job in self.jobs if job.learner not in self.own]
+        if registry.registered_here():  # no other process has what was registered in this one
+            if options.scheduler is not None:
+                raise UserError("Parts of nsl_bench.register are in this process alone; leave out scheduler.")
+            cores, options = 1, replace(options, jobs=1)
         parallel = min(options.jobs or cores, max(1, len(apart)))
         bench = Bench.of(options, max(1, cores // parallel))
         dask = None if options.scheduler is None else Executor.dask(options.scheduler)
@@ -210,13 +218,13 @@ def _say(record: Record) -> None:
     print(f"{record.status}: {record.job}: {record.message}", file=sys.stderr)
 
 
-def _grid_values(given: Mapping[str, Any]) -> dict[str, Any]:
+def _grid_values(given: Mapping[str, Any], function: str = "evaluate") -> dict[str, Any]:
     """The fields of a grid that arguments ask for."""
     arguments = _grid_arguments()
     values: dict[str, Any] = {}
     for name, value in given.items():
         if name not in arguments:
-            raise UserError(f"evaluate has no argument '{name}'.{did_you_mean(name, arguments)}")
+            raise UserError(f"{function} has no argument '{name}'.{did_you_mean(name, arguments)}")
         default = arguments[name].default
         if value is None or value == default:
             continue
@@ -270,7 +278,9 @@ def _named(learners: Any) -> tuple[list[str], dict[str, Callable[[int], Any]], d
     names_shown: dict[str, str] = {}
     for title, one in pairs:
         spec = registry.canonical(one) if isinstance(one, str) else _importable(one)
-        if spec is None:
+        if spec is not None and registry.registered_here("learner", registry.learner_spec(spec).name):
+            own[spec] = partial(_registered, spec)
+        elif spec is None:
             spec = (title or _class_of(one).__name__).replace(":", " ")
             if spec in own or spec in registry.names("learner"):
                 raise UserError(
@@ -292,7 +302,7 @@ def _importable(learner: Any) -> str | None:
     """The spec of a class that another process can import; None for objects, and classes of notebooks."""
     if not isinstance(learner, type):
         if not hasattr(learner, "fit"):
-            raise UserError(f"A learner must have the methods fit and predict_proba; got {learner!r:.80}.")
+            raise UserError(f"A learner must have a method fit; got {learner!r:.80}.")
         return None
     for name in registry.names("learner"):
         point = registry.entry_point("learner", name)
@@ -315,6 +325,10 @@ def _make(learner: Any, seed: int) -> Any:
     return learner(seed=seed) if "seed" in takes else learner()
 
 
+def _registered(spec: str, seed: int) -> Any:
+    return registry.create("learner", spec, seed=seed)
+
+
 def _source_key(learner: Any) -> str:
     """A hash of a learner's code and of what its constructor was given."""
     try:
@@ -331,3 +345,36 @@ def _labels_of(grids: Sequence[Grid]) -> list[Path]:
         spec = registry.Spec.parse(source)
         result += [Path(word) for word in (*spec.args, *spec.kwargs.values())]
     return result
+
+
+def views(
+    task: str, *, share: float = 0, repeat: int = 1, track: Track = "pretrained", **grid: Any
+) -> tuple[View, View]:
+    """The train and the test set of a run as its learner gets them, to call ``fit`` and others by hand.
+
+    Args:
+        task: name of the task.
+        share: share of shifted examples (%) in both sets.
+        repeat: train split, counted from 1.
+        track: supervision, which decides what the views contain.
+        grid: other arguments of `evaluate`, each with one value, such as ``size``, ``network``, ``source``,
+            ``seed`` or ``shift``, by default the task's first shift.
+
+    Raises:
+        UserError: an unknown name, a value out of range, or several values.
+    """
+    from nsl_bench.run.bench import Bench
+
+    if track not in get_args(Track):
+        raise unknown("track", str(track), get_args(Track))
+    values = _grid_values({"shares": share, "repeats": [repeat], **grid}, "views")
+    if share and "shift" not in grid:
+        made = registry.create("benchmark", task)
+        values["shifts"] = tuple(named_shifts(made, make_source(made, grid.get("source"))))[:1]
+    symbolic = {"track": "symbolic"} if track == "symbolic" else {}
+    chosen = _checked_grid({"benchmark": task, "learners": ("views",), **values, **symbolic})
+    jobs = jobs_of([chosen], lambda _: About("pretrained" if symbolic else track, ""))
+    if len(jobs) != 1:
+        raise UserError(f"views needs one value of each argument; got {len(jobs)} combinations.")
+    train, _, test = Bench().views(jobs[0])
+    return train, test

@@ -8,13 +8,18 @@ import types
 import typing
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from nsl_bench.api.tasks import task_info
 from nsl_bench.core import registry
+from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import UserError, unknown
 from nsl_bench.core.metrics import METRICS, Metric
+from nsl_bench.core.shift import Shift
+from nsl_bench.core.source import ImageSource
 from nsl_bench.run.sweep import EXECUTORS
+
+P = TypeVar("P")
 
 _Kind = registry.Kind | Literal["executor", "metric"]
 
@@ -75,6 +80,40 @@ class PartInfo:
 
     def __str__(self) -> str:
         return f"{self.name}: {self.summary}"
+
+
+_BASES: Mapping[registry.Kind, type] = {"benchmark": Benchmark, "shift": Shift, "source": ImageSource}
+
+
+def register(part: P, name: str | None = None) -> P:
+    """Let a name stand for a part that is in no package, until this process ends; also a decorator.
+
+    A task, shift, source, learner or metric of a notebook then works where installed ones do. Runs are done
+    in this process, one after the other. A name that is registered again stands for the newer part.
+
+    Args:
+        part: a class derived from `Benchmark`, `Shift` or `ImageSource`, a class with a method ``fit``, or a
+            `Metric`.
+        name: its name; by default its attribute ``name``, else that of the class.
+
+    Returns:
+        The part.
+
+    Raises:
+        UserError: something else, or the name of a part of a package.
+    """
+    if isinstance(part, Metric):
+        METRICS.add(replace(part, name=name or part.name))
+        return part
+    kinds = [kind for kind, base in _BASES.items() if isinstance(part, type) and issubclass(part, base)]
+    if not isinstance(part, type) or not (kinds or hasattr(part, "fit")):
+        raise UserError(
+            "register needs the class of a task, shift, source or learner, or a Metric; "
+            f"got {getattr(part, '__name__', repr(part)[:60])}."
+        )
+    name = name or str(getattr(part, "name", part.__name__))
+    registry.register(kinds[0] if kinds else "learner", name, part)
+    return part
 
 
 def list_parts(kind: str) -> list[PartInfo]:

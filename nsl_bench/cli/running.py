@@ -224,7 +224,12 @@ def export(
     supervision: Annotated[
         Track, "Track of the learner. It decides what the folders contain.", click.Choice(get_args(Track))
     ] = "pretrained",
-    images: Annotated[bool, "--images/--no-images", "Include images, if the track uses them."] = True,
+    images: Annotated[
+        bool | None,
+        "--images/--no-images",
+        "Write the images of pools A and B with their hashes, in place of runs (--images); or leave images "
+        "out of the runs (--no-images).",
+    ] = None,
     form: Annotated[
         Format, "--format", "Format of the examples.", click.Choice(["parquet", "csv", "json"])
     ] = "parquet",
@@ -235,17 +240,24 @@ def export(
     """Write one folder of train and test examples of BENCHMARK for each run.
 
     Put your predictions beside them as predictions.parquet, .csv or .json, and rules as hypothesis.lp.
-    Then run `nsl-bench score`.
+    Then run `nsl-bench score`. With --images, write the images, standard and under each --shift, of which
+    `--network predictions:FOLDER` needs the predictions.
     """
     from nsl_bench.learners.base import About
     from nsl_bench.run.bench import Bench
     from nsl_bench.run.exchange import export as write
+    from nsl_bench.run.exchange import export_images
     from nsl_bench.run.plan import jobs_of
 
     options["learners"] = (name,)
+    if images:
+        written = sum(export_images(grid, out) for grid in grids_of(options))
+        click.echo(f"{written} images written to {out}.")
+        return
     sealed = "" if data_seed is None else data_seed.commitment
     jobs = jobs_of(grids_of(options), lambda _: About(supervision, ""), sealed)
-    count = sum(1 for _ in write(jobs, out, Bench(device, data_seed=data_seed), images=images, form=form))
+    bench = Bench(device, data_seed=data_seed)
+    count = sum(1 for _ in write(jobs, out, bench, images=images is None, form=form))
     click.echo(f"{count} folders written to {out}; {len(jobs) - count} already existed.")
 
 

@@ -152,6 +152,32 @@ def _found(kind: Kind) -> dict[str, EntryPoint]:
     return {point.name: point for point in entry_points(group=KINDS[kind])}
 
 
+_HERE: dict[tuple[Kind, str], Any] = {}
+"""Parts that were registered in this process; no other process has them."""
+
+
+class _Here(EntryPoint):
+    """What stands for such a part where others have an entry point."""
+
+    def load(self) -> Any:
+        return _HERE[next(kind for kind, group in KINDS.items() if group == self.group), self.name]
+
+
+def register(kind: Kind, name: str, part: type) -> None:
+    """Let a name stand for a class in this process, in place of an earlier one of `register`."""
+    if not re.fullmatch(r"\w[\w.-]*", name):
+        raise UserError(f"A part's name must have letters, digits, '_', '-' and '.'; got '{name}'.")
+    if name in _found(kind) and (kind, name) not in _HERE:
+        raise UserError(f"A {kind} of an installed package is named '{name}'; take another name.")
+    _HERE[kind, name] = part
+    _found(kind)[name] = _Here(name, f"{part.__module__}:{part.__qualname__}", KINDS[kind])
+
+
+def registered_here(kind: Kind | None = None, name: str = "") -> bool:
+    """Whether this process registered a part, or any if no kind is named."""
+    return (kind, name) in _HERE if kind else bool(_HERE)
+
+
 def names(kind: Kind) -> list[str]:
     """The names of all installed parts of a kind, sorted."""
     return sorted(_found(kind))

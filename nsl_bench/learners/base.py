@@ -333,12 +333,13 @@ def method_of(learner: Any, name: str, *given: str, **named: str) -> Any:
 
 def without_fit(name: str) -> str:
     """The sentence about a learner that cannot learn."""
-    return f"The learner {name} has no method fit; every learner needs fit, and predict_proba or predict."
+    answers = "predict_proba, predict or rules"
+    return f"The learner {name} has no method fit; every learner needs fit, and {answers}."
 
 
 def without_answers(name: str) -> str:
     """The sentence about a learner that cannot answer."""
-    return f"The learner {name} has neither predict_proba nor predict; add one of them."
+    return f"The learner {name} has neither predict_proba, predict nor rules; add one of them."
 
 
 def _counted(hypothesis: Hypothesis, benchmark: Benchmark | None, name: str) -> Hypothesis:

@@ -18,6 +18,7 @@ from nsl_bench.core.metrics.predictions import brier_score
 from nsl_bench.core.options import REQUIRED, HasOptions, option
 from nsl_bench.core.tracks import Track
 from nsl_bench.core.types import one_hot
+from nsl_bench.learners.answering import answering
 from nsl_bench.learners.base import answers_of, fixed_sizes, takes_validation, track_of, version_of
 from nsl_bench.learners.view import View
 
@@ -127,7 +128,7 @@ def _fitted(one: Any, train: View, validation: View) -> tuple[Any, dict[str, flo
     """A learner that was fitted, and the scores of its answers to validation examples."""
     more = {"validation": validation} if takes_validation(one) else {}
     fitted = one.fit(train, **more)
-    one = one if fitted is None else fitted
+    one = answering(one if fitted is None else fitted)
     answers, given = answers_of(one, validation.unlabelled())
     given = one_hot(answers, validation.n_labels) if given is None else given
     labels = validation.labels

@@ -60,9 +60,6 @@ _WITH_IMAGES = frozenset(get_args(Track)) - {"symbolic"}
 BATCH = 64
 """Most examples whose images are requested at once."""
 
-_MEMORY = 4 << 30
-"""Bytes that inference with a learner's rules may use."""
-
 LONGEST_RULES = 1 << 22
 """Characters of the rules that a learner may have."""
 
@@ -71,6 +68,7 @@ Inputs = Literal["concepts", "probabilities", "both"]
 
 Weights = Literal["equal", "confidence"]
 """How much train examples count: all alike, or each as FFNSL weighs it (`View.weights`)."""
+
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -257,8 +255,7 @@ class View:
     @asked("facts")
     def _facts(self) -> list[list[tuple[str, ...]]]:
         self._knows("facts")
-        task = self._benchmark
-        concepts = task.concept_space.concepts
+        task, concepts = self._benchmark, self._benchmark.concept_space.concepts
         return [[task.facts(slot, concept) for concept in concepts] for slot in range(len(self.slots))]
 
     @property
@@ -289,8 +286,7 @@ class View:
         """Images that are not in any example, with their symbols."""
         if self._few is None:
             raise TrackError(
-                f"No labelled images are available here: {self.part} views of the track '{self.track}' have "
-                "none."
+                f"There are no labelled images: {self.part} views of the track '{self.track}' have none."
             )
         few, source = self._few
         images = np.zeros((*few.images.shape, *source.shape), np.uint8)
@@ -494,6 +490,14 @@ class View:
         """Facts of all steps of each sequence, for learners that see a sequence as one example."""
         return self._benchmark.sequence_contexts(self.concept_ids, self.metadata, self.steps)
 
+    @asked("rule_answers")
+    def answered_by(self, rules: Sequence[str], concepts: Any = None) -> dict[str, Any]:
+        """The ``labels`` and ``probabilities`` that ASP rules give (`nsl_bench.answer`)."""
+        from nsl_bench.learners.answering import derived
+
+        self._knows("background knowledge")
+        return derived(self._benchmark, self, tuple(map(str, rules)), concepts)
+
     @asked()
     def label_probabilities(self, rules: Sequence[str]) -> npt.NDArray[np.float64]:
         """float64 [n, n_labels]: label probabilities under ASP rules, inferred from concept probabilities.
@@ -503,14 +507,10 @@ class View:
         Raises:
             UserError: the rules cannot be used for inference.
         """
-        from nsl_bench.learners.queries import answer_of
-        from nsl_bench.logic.guarded.child import Allowance
+        from nsl_bench.learners.answering import inferred
 
         self._knows("background knowledge")
-        inputs = self.metadata, self.steps, self.probabilities
-        allowance = Allowance(self.time_limit, _MEMORY)
-        answer = answer_of(self._benchmark, tuple(map(str, rules)), *inputs, allowance=allowance)
-        return answer.probabilities
+        return inferred(self._benchmark, self, tuple(map(str, rules)), self.probabilities)
 
     @asked(once=True)
     def step_atom(self, atom: str, step: int) -> str:

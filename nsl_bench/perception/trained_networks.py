@@ -38,6 +38,7 @@ from nsl_bench.perception.network import (
     header_of,
     is_ours,
 )
+from nsl_bench.perception.networks.given import GivenPredictions
 from nsl_bench.perception.predict import predict
 
 GROUP = "nsl_bench.weights"
@@ -122,7 +123,9 @@ def trained(
 
 
 def kept(network: Network, benchmark: Benchmark, source: ImageSource) -> Network | None:
-    """A network as shipped or cached; None if it would have to be trained first."""
+    """A network as shipped or cached, or given; None if it would have to be trained first."""
+    if isinstance(network, GivenPredictions):
+        return network.of(benchmark.concept_space.concepts)
     shipped = _shipped().get(identity(network, source).key, _place(network, source))
     return network.load(shipped, benchmark.concept_space.concepts) if shipped.is_file() else None
 

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+import csv
+import itertools
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
+import numpy as np
+
+from nsl_bench.core import registry
+from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.declared import parse_json
 from nsl_bench.core.errors import UserError, refusing
+from nsl_bench.core.shift import STANDARD, resolve, short_name
+from nsl_bench.core.types import PoolPart
+from nsl_bench.data.content import chunks, image_digest, png, render
+from nsl_bench.data.splits import make_source
 from nsl_bench.learners import task_folders
 from nsl_bench.learners.d2k import learning_task
 from nsl_bench.learners.folder_formats import Format
 from nsl_bench.run.bench import Bench, Outcome
+from nsl_bench.run.grid import Grid
 from nsl_bench.run.job import Job
 from nsl_bench.sandbox.command import FolderLearner
 from nsl_bench.sandbox.limits import Limits
+
+_POOLS: tuple[PoolPart, ...] = ("a", "b")
 
 
 def export(
@@ -73,3 +87,37 @@ def jobs_in(out: Path, name: str | None = None) -> dict[Path, Job]:
 def score(folder: Path, job: Job, bench: Bench, limits: Limits | None) -> Outcome:
     """Score the predictions in a folder."""
     return bench.run(job, FolderLearner(folder, job.learner, limits))
+
+
+def export_images(grid: Grid, out: Path) -> int:
+    """Write the images of pools A and B, standard and under each shift of a grid, for a network elsewhere.
+
+    Images are ``images/HASH.png``, each once. ``images.csv`` says of each hash what it is, and
+    ``classes.json`` names the classes. `nsl_bench.perception.networks.given` reads the predictions.
+
+    Returns:
+        The number of images.
+    """
+    task: Benchmark = registry.create("benchmark", grid.benchmark)
+    named = dict.fromkeys((STANDARD, *grid.shifts, *grid.train_shifts, *grid.test_shifts))
+    with refusing(f"The folder {out} cannot be written"):
+        (out / "images").mkdir(parents=True, exist_ok=True)
+        names = json.dumps(task.concept_space.concepts, ensure_ascii=False, indent=1)
+        (out / "classes.json").write_text(f"{names}\n", encoding="utf-8")
+        with (out / "images.csv").open("w", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, lineterminator="\n")
+            writer.writerow(["hash", "source", "pool", "image", "shift"])
+            known = set[str]()
+            for spec in grid.sources or (task.sources[0],):
+                source = make_source(task, spec)
+                shifts = [resolve(name, task, source) for name in named]
+                for part, shift in itertools.product(_POOLS, shifts):
+                    for some in chunks(np.arange(len(source.labels(part)))):
+                        for row, image in zip(some, render(source, shift, part, some), strict=True):
+                            name = image_digest(image).hex()
+                            if name not in known:
+                                known.add(name)
+                                (out / "images" / f"{name}.png").write_bytes(png(image))
+                                what = short_name(shift, task, source)
+                                writer.writerow([name, source.name, part, row, what])
+    return len(known)

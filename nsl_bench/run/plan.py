@@ -30,6 +30,7 @@ from nsl_bench.core.tracks import Track
 from nsl_bench.data.splits import check_percent, make_source
 from nsl_bench.learners.base import About, describe_here, version_of
 from nsl_bench.learners.command import command_of, is_command, version_of_command
+from nsl_bench.perception.networks.given import GivenPredictions
 from nsl_bench.run.grid import Grid
 from nsl_bench.run.job import PROTOCOL, TEST_TASK, Job, ShiftPair, splits_fingerprint
 from nsl_bench.run.structural_shift import member_of
@@ -192,6 +193,8 @@ def _described(learners: Sequence[str], describe: Describe) -> dict[str, About]:
 def version_of_network(network: str, images: ImageSource) -> str:
     """The version of the installed network of a spec for a source's images."""
     factory = registry.factory("network", registry.Spec.parse(network).name)
+    if factory is GivenPredictions:
+        return str(registry.create("network", network).version)
     version_for = getattr(factory, "version_for", None)
     version = None if version_for is None else version_for(images.shape)
     return version_of(factory, network, "network", version)

@@ -23,6 +23,7 @@ from nsl_bench.core.metrics import METRICS, Answers, compute
 from nsl_bench.core.metrics import predictions as measure
 from nsl_bench.core.seeding import generator
 from nsl_bench.core.types import AMBIGUOUS, BLANK, UNDECIDED, Hypothesis, Split, one_hot
+from nsl_bench.learners.answering import answering
 from nsl_bench.learners.base import (
     InvalidOutput,
     Unanswered,
@@ -213,7 +214,7 @@ def _fitted(learner: Any, material: Material, measured: Measured, costs: Costs) 
         more = {"validation": material.view(validation)}
     with blaming("fit"), costs.of("learning", train, *more.values()):
         fitted = learner.fit(train, **more)
-    return learner if fitted is None else fitted
+    return answering(learner if fitted is None else fitted)
 
 
 def _answers(learner: Any, views: Mapping[str, View], costs: Costs) -> dict[str, Answered]:

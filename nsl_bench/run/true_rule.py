@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from functools import cache as memoise
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import UserError
+from nsl_bench.core.processes.messages import restored
 from nsl_bench.core.types import LabelSpace, WeightedExample
 from nsl_bench.logic.guarded.call import guarded
 from nsl_bench.logic.guarded.child import GROUNDING_SECONDS, Allowance
 from nsl_bench.logic.guarded.rules import crisp
+
+if TYPE_CHECKING:
+    from nsl_bench.logic.las.semantics.equivalence import Counterexample
 
 _NONE = -3
 """No label of the task, nor what rules derive."""
@@ -80,29 +85,47 @@ def _label_of(inclusions: tuple[str, ...], exclusions: tuple[str, ...], space: L
 
 
 def is_true_rule(rules: tuple[str, ...], benchmark: Benchmark, memory: int | None = None) -> bool:
-    """Whether rules are equivalent to a benchmark's true rule on every possible input.
+    """Whether rules are equivalent to a benchmark's true rule on every possible input."""
+    return difference(rules, benchmark, memory) is None
+
+
+def difference(
+    rules: tuple[str, ...],
+    benchmark: Benchmark,
+    memory: int | None = None,
+    seconds: float = _EQUIVALENCE_SECONDS,
+) -> Counterexample | None:
+    """An input on which rules and a benchmark's true rule differ; None if they are equivalent.
 
     Args:
         memory: memory limit in bytes; None for half of the machine's memory.
+        seconds: what the search may take.
+
+    Raises:
+        UserError: the true rule is unknown, or the rules cannot be compared with it.
     """
     if not benchmark.true_rule:
         raise UserError(f"The rule that labels the data of {benchmark.name} is unknown.")
     atoms = tuple(atom for atom in benchmark.labels.atoms if atom is not None)
     texts = (benchmark.true_rule, benchmark.background, benchmark.inputs)
-    result = _equivalent(rules, texts, atoms, memory)
+    result = _compared(rules, texts, atoms, memory, seconds)
     if isinstance(result, UserError):
         raise result
     return result
 
 
-@memoise
-def _equivalent(
-    rules: tuple[str, ...], texts: tuple[str, str, str], atoms: tuple[str, ...], memory: int | None
-) -> bool | UserError:
-    """`is_true_rule`; why it cannot be decided is kept as well, for that may take its time."""
+@lru_cache(maxsize=4096)
+def _compared(
+    rules: tuple[str, ...],
+    texts: tuple[str, str, str],
+    atoms: tuple[str, ...],
+    memory: int | None,
+    seconds: float,
+) -> Counterexample | UserError | None:
+    """`difference`; why there is no answer is kept as well, for that may take its time."""
     true_rule, background, inputs = texts
     try:
-        counterexample = guarded(
+        found = guarded(
             "nsl_bench.logic.las.semantics.equivalence:equivalent",
             rules,
             (true_rule,),
@@ -111,9 +134,13 @@ def _equivalent(
             atoms=atoms,
             known=atoms,
             doing="Comparing two hypotheses",
-            time_limit=_EQUIVALENCE_SECONDS,
-            allowance=Allowance(GROUNDING_SECONDS + 2 * _EQUIVALENCE_SECONDS, memory),
+            time_limit=seconds,
+            allowance=Allowance(GROUNDING_SECONDS + 2 * seconds, memory),
         )
     except UserError as error:
         return error
-    return counterexample is None
+    if found is None:
+        return None
+    from nsl_bench.logic.las.semantics.equivalence import Counterexample
+
+    return restored(Counterexample, found)  # type: ignore[no-any-return]

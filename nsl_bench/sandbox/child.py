@@ -30,6 +30,7 @@ from nsl_bench.core.processes import messages
 from nsl_bench.core.processes.child import detach
 from nsl_bench.core.processes.memory import starved
 from nsl_bench.core.types import Hypothesis, WeightedExample
+from nsl_bench.learners.answering import answering
 from nsl_bench.learners.base import (
     InvalidOutput,
     check_examples,
@@ -97,7 +98,7 @@ class _Host:
         more = {} if validation is None else {"validation": RemoteView(validation, self.channel)}
         fit = method_of(self.learner, "fit", "train", **dict.fromkeys(more, ""))
         fitted = fit(RemoteView(view, self.channel), **more)
-        self.learner = self.learner if fitted is None else fitted
+        self.learner = answering(self.learner if fitted is None else fitted)
         if not (hasattr(self.learner, "predict") or hasattr(self.learner, "predict_proba")):
             raise UserError(without_answers(type(self.learner).__name__))
         return {

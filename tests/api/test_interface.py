@@ -180,7 +180,7 @@ def test_the_f1_of_each_class_is_named(found: Results) -> None:
         (lambda r: r.compare("majority", "nobody"), "No run has the learner 'nobody'"),
         (lambda r: nsl_bench.compare(r, r), "must have results of one learner with one network; first has 3"),
         (lambda r: nsl_bench.evaluate([], TASK), "learners is empty"),
-        (lambda r: nsl_bench.evaluate(3, TASK), "must have the methods fit and predict_proba; got 3"),
+        (lambda r: nsl_bench.evaluate(3, TASK), "must have a method fit; got 3"),
         (lambda r: nsl_bench.evaluate("majority", TASK, shares=120), "between 0 and 100; got 120"),
         (lambda r: nsl_bench.evaluate("majority", TASK, repeats=0), "whole number of 1 or more"),
         (lambda r: nsl_bench.evaluate([Share(), Share(2.0)], TASK), "Two learners are named 'Share'"),

@@ -29,6 +29,9 @@ class _Metrics(Mapping[str, Metric]):
     A family such as ``f1`` is listed once; its members (``f1_valid``) are found by name.
     """
 
+    def __init__(self) -> None:
+        self._added = set[str]()
+
     @cached_property
     def _by_name(self) -> dict[str, Metric]:
         points = sorted(entry_points(group=GROUP), key=lambda point: (point.name != _OWN, point.name))
@@ -39,6 +42,13 @@ class _Metrics(Mapping[str, Metric]):
                     raise UserError(f"Two metrics are named '{metric.name}'; one of them is {point.value}.")
                 result[metric.name] = metric
         return result
+
+    def add(self, metric: Metric) -> None:
+        """Add a metric in this process, in place of an earlier one that was added with its name."""
+        if metric.name in self._by_name and metric.name not in self._added:
+            raise UserError(f"A metric of an installed package is named '{metric.name}'; take another name.")
+        self._added.add(metric.name)
+        self._by_name[metric.name] = metric
 
     def __getitem__(self, name: str) -> Metric:
         if name in self._by_name:
@@ -69,5 +79,5 @@ def _metrics_of(point: EntryPoint) -> tuple[Metric, ...]:
     return tuple(several)
 
 
-METRICS: Mapping[str, Metric] = _Metrics()
+METRICS = _Metrics()
 """Every metric by name, in the order in which tables show them."""
