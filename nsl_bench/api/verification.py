@@ -72,7 +72,7 @@ def verify(
         allowance = Allowance(time_limit, memory)
         answers = crisp(texts, benchmark.background, contexts, benchmark.labels, allowance=allowance)
     except Exception as error:  # the rules may be anything
-        why = str(error) if isinstance(error, UserError) else f"The rules are no text: {named(error)}."
+        why = str(error) if isinstance(error, UserError) else f"The rules must be text: {named(error)}."
         return Verdict(0.0, why, False)
     right = answers == labels
     score, wrong = float(right.mean()), int(right.argmin())

@@ -286,7 +286,7 @@ class View:
         """Images that are not in any example, with their symbols."""
         if self._few is None:
             raise TrackError(
-                f"There are no labelled images: {self.part} views of the track '{self.track}' have none."
+                f"Labelled images are absent: {self.part} views of the track '{self.track}' have none."
             )
         few, source = self._few
         images = np.zeros((*few.images.shape, *source.shape), np.uint8)

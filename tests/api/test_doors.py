@@ -109,9 +109,9 @@ def test_a_verdict_is_a_score_and_a_counterexample() -> None:
         ("#script (python)\nimport os\n#end.", "script"),
         ('#include "/etc/passwd".', "include"),
         ("p(1..999, 1..999, 1..999). invalid :- p(X, Y, Z).", "memory|longer"),
-        ("\ud800", "no text"),
-        (3, "no text"),
-        ([None], "no text"),
+        ("\ud800", "must be text"),
+        (3, "must be text"),
+        ([None], "must be text"),
         ("a" * (1 << 23), "."),
     ],
 )

@@ -112,8 +112,8 @@ def wrong(tmp_path: Path) -> str:
         ("Fails", "Fails' cannot be created: ValueError: no way."),
         ("SaysNothing", "SaysNothing.predict_proba returned None instead of numbers."),
         ("Ragged", "Ragged.predict_proba returned no array of numbers (ValueError: "),
-        ("Neither", "The learner Neither has neither predict_proba nor predict; add one of them."),
-        ("Leaves", "The learner int has neither predict_proba nor predict; add one of them."),
+        ("Neither", "The learner Neither has neither predict_proba, predict nor rules; add one of them."),
+        ("Leaves", "The learner int has neither predict_proba, predict nor rules; add one of them."),
     ],
 )
 def test_a_wrong_signature_is_one_sentence(name: str, sentence: str, wrong: str) -> None:
@@ -137,7 +137,7 @@ def test_good_learners_pass(spec: str) -> None:
         ("Raises", "crashed: ValueError: no good\n    about to fail"),
         ("Absent", "has no 'Absent'"),
         ("CannotFit", "has no method fit"),
-        ("HasNoAnswers", "has neither predict_proba nor predict"),
+        ("HasNoAnswers", "has neither predict_proba, predict nor rules"),
     ],
 )
 def test_what_is_wrong_is_said(name: str, sentence: str) -> None:
