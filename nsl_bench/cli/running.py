@@ -227,8 +227,8 @@ def export(
     images: Annotated[
         bool | None,
         "--images/--no-images",
-        "Instead of runs, write the images of pools A and B with their hashes (--images). Leave images out of "
-        "the runs (--no-images).",
+        "Instead of runs, write the images of pools A and B with their hashes (--images). Leave images out "
+        "of the runs (--no-images).",
     ] = None,
     form: Annotated[
         Format, "--format", "Format of the examples.", click.Choice(["parquet", "csv", "json"])
