@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import functools
 import sys
 import time
 from collections.abc import Callable
@@ -59,10 +60,15 @@ SOLVERS: dict[str, Callable[[TextTask], tuple[str, ...]]] = {
 }
 
 
+@functools.lru_cache(1)
+def level(task: str, shift: str, share: float, seed: int) -> TextTask:
+    """The task of a level; its solvers come one after the other."""
+    return text_task(task, share=share, seed=seed, **({"shift": shift} if share else {}))
+
+
 def solve(row: dict[str, str], shift: str) -> None:
     """Fill in what a solver gets."""
-    how = {"share": float(row["share"]), "seed": int(row["seed"])}
-    task = text_task(row["task"], **how, **({"shift": shift} if how["share"] else {}))
+    task = level(row["task"], shift, float(row["share"]), int(row["seed"]))
     clock = time.perf_counter()
     try:
         rules = SOLVERS[row["solver"]](task)
@@ -70,7 +76,7 @@ def solve(row: dict[str, str], shift: str) -> None:
         print(f"{row['solver']} on {row['task']}: {error}", file=sys.stderr)
         return
     seconds = time.perf_counter() - clock
-    verdict = nsl_bench.verify(rules, row["task"], seed=how["seed"])
+    verdict = nsl_bench.verify(rules, row["task"], seed=int(row["seed"]))
     atoms = sum(rule.count("(") for rule in rules)
     row |= {"score": f"{verdict.score:.4f}", "equivalent": str(verdict.equivalent), "atoms": str(atoms)}
     row |= {"seconds": f"{seconds:.2f}"}
