@@ -27,14 +27,8 @@ from nsl_bench.logic.las.task import Tier
 COSTS = '#bias("penalty(1, head).").\n#bias("penalty(1, body(X)) :- in_body(X).").\n'
 
 QUICK = (
-    "follow_suit_n104_shift0_s0",
-    "follow_suit_n104_shift100_s0",
-    "follow_suit_n1040_shift90_s0",
-    "sudoku4_p0",
-    "sudoku4_p80",
-    "sudoku4_p100",
-    "crop_n200_noise30",
-    "scene_n1000_noise20",
+    *("follow_suit_n104_shift0_s0", "follow_suit_n104_shift100_s0", "follow_suit_n1040_shift90_s0"),
+    *("sudoku4_p0", "sudoku4_p80", "sudoku4_p100", "crop_n200_noise30", "scene_n1000_noise20"),
     "policy_pm_fold0_accept",
 )
 SLOW = ("sudoku9_p0", "sudoku9_p100", "crop_n2000_noise30", "scene_n5000_noise20")
