@@ -5,14 +5,12 @@ some megabytes can list a hundred thousand empty pieces. Therefore the size of t
 it is read, its values are checked before anything is unpacked, and unpacking has a memory limit.
 """
 
-from __future__ import annotations
-
 import base64
 import contextlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -230,7 +228,7 @@ class _Opened:
         # Names are unpacked as a dictionary: one that comes a million times is there once.
         self._file = pq.ParquetFile(path, metadata=plain.metadata, read_dictionary=_NAMES, **guarded)
 
-    def __enter__(self) -> _Opened:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:

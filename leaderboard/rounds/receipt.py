@@ -1,12 +1,10 @@
 """Receipts: with one an entrant can prove that an entry is in a sealed round, and what came before it."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Self
 
 from nsl_bench.core.declared import Is, Open, parse_json, read_json
 
@@ -34,7 +32,7 @@ class Receipt(Open):
     revealed: Annotated[str, Is("a date, or empty", longest=30)] = ""
 
     @classmethod
-    def of(cls, round_: Round, salt: str) -> Receipt:
+    def of(cls, round_: Round, salt: str) -> Self:
         """The receipt for the last entry of a round."""
         return cls(round_.name, round_.entries, round_.start, salt)
 

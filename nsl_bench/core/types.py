@@ -4,12 +4,10 @@ All are frozen dataclasses. Examples are stored in columns (`Split`); an `Exampl
 integers into a `ConceptSpace` in arrays, and strings in logic programs and for people; -1 is a blank slot.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -245,7 +243,7 @@ class Split:
         """Ids of the examples, ``train-0``, ``train-1``, ..."""
         return [f"{self.part}-{i}" for i in range(len(self))]
 
-    def shift(self, percent: float, *, floor: bool = False) -> Split:
+    def shift(self, percent: float, *, floor: bool = False) -> Self:
         """The same examples with `percent` % of them shifted (rounded; `floor` as the paper does).
 
         Of sequences, `percent` % are shifted, each with all its steps.
@@ -258,7 +256,7 @@ class Split:
             shifted = int(ends[shifted])
         return replace(self, n_shifted=shifted)
 
-    def ranked(self, order: AnyInts) -> Split:
+    def ranked(self, order: AnyInts) -> Self:
         """The same examples, which become shifted in another order.
 
         Args:
@@ -270,11 +268,11 @@ class Split:
         ranks[whole.rows_of(self.steps, np.argsort(order, kind="stable"))] = np.arange(len(self))
         return replace(self, ranks=ranks)
 
-    def take_sequences(self, which: AnyInts) -> Split:
+    def take_sequences(self, which: AnyInts) -> Self:
         """The split of these sequences, each with all its rows."""
         return self.take(whole.rows_of(self.steps, which))
 
-    def take(self, rows: AnyInts) -> Split:
+    def take(self, rows: AnyInts) -> Self:
         """The split of these rows, with consecutive ranks; shifted examples stay shifted."""
         order = np.argsort(np.argsort(self.ranks[rows], kind="stable"), kind="stable")
         sequences, steps = whole.take_whole(self.sequences, self.steps, rows)
@@ -336,7 +334,7 @@ class Predictions:
         return np.where(self.blank, np.float32(1), top)
 
     @classmethod
-    def certain(cls, concepts: Ints16, n_concepts: int) -> Predictions:
+    def certain(cls, concepts: Ints16, n_concepts: int) -> Self:
         """Predictions of a network that is always right, for the symbolic track."""
         blank = concepts == BLANK
         onehot = np.eye(n_concepts, dtype=np.float32)[np.where(blank, 0, concepts)]

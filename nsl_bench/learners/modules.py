@@ -4,11 +4,9 @@ The differentiable neural computer, an LSTM that writes to and reads from a memo
 "Hybrid computing using a neural network with dynamic external memory", Nature 538 (2016), section Methods.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
@@ -106,7 +104,7 @@ class Memory:
     reads: Tensor
 
     @classmethod
-    def empty(cls, n: int, places: int, width: int, heads: int) -> Memory:
+    def empty(cls, n: int, places: int, width: int, heads: int) -> Self:
         """A memory that nothing was written to."""
         zeros = torch.zeros
         return cls(
@@ -118,7 +116,7 @@ class Memory:
             zeros(n, heads, places),
         )
 
-    def free(self, gates: Tensor) -> Memory:
+    def free(self, gates: Tensor) -> Self:
         """The memory with the usage after the last write and after what free gates [n, R] release."""
         retained = (1 - gates[:, :, None] * self.reads).prod(dim=1)
         return replace(self, usage=(self.usage + self.write - self.usage * self.write) * retained)
@@ -136,7 +134,7 @@ class Memory:
         wanted = nn.functional.normalize(keys, dim=2, eps=_SMALL)
         return (strengths[:, :, None] * (wanted @ normed.transpose(1, 2))).softmax(dim=2)
 
-    def written(self, where: Tensor, erase: Tensor, value: Tensor) -> Memory:
+    def written(self, where: Tensor, erase: Tensor, value: Tensor) -> Self:
         """The memory after a write of value [n, W] at where [n, N], which erases [n, W] first."""
         content = self.content * (1 - where[:, :, None] * erase[:, None]) + where[:, :, None] * value[:, None]
         link = (1 - where[:, :, None] - where[:, None]) * self.link
@@ -145,7 +143,7 @@ class Memory:
         precedence = (1 - where.sum(dim=1, keepdim=True)) * self.precedence + where
         return replace(self, content=content, link=link, precedence=precedence, write=where)
 
-    def read(self, modes: Tensor, by_content: Tensor) -> Memory:
+    def read(self, modes: Tensor, by_content: Tensor) -> Self:
         """The memory after reads in modes [n, R, 3]: backward, by content [n, R, N], forward."""
         back, ahead = self.reads @ self.link, self.reads @ self.link.transpose(1, 2)
         ways = torch.stack([back, by_content, ahead], dim=2)
@@ -182,7 +180,7 @@ class Interface:
         return heads * width + 3 * width + 5 * heads + 3
 
     @classmethod
-    def of(cls, numbers: Tensor, width: int, heads: int) -> Interface:
+    def of(cls, numbers: Tensor, width: int, heads: int) -> Self:
         """Cut [n, size] into its parts, each brought into its range."""
         sizes = [heads * width, heads, width, 1, width, width, heads, 1, 1, 3 * heads]
         keys, strengths, key, strength, erase, value, free, allocation, write, modes = torch.split(

@@ -1,9 +1,8 @@
 """Learners that are given their rules: ``rules`` from a file, ``true_rule`` from the task."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 
@@ -38,7 +37,7 @@ class Rules(HasOptions):
         # Other rules are other runs.
         self.version = f"{self.version}+{cache.content_key(self.path)}"
 
-    def fit(self, train: View) -> Rules:
+    def fit(self, train: View) -> Self:
         """Check the rules."""
         self._rules = one_by_one(self._text, "the given rules")
         return self
@@ -78,7 +77,7 @@ class TrueRule(HasOptions):
         if self.engine != "crisp":
             registry.create("engine", self.engine)
 
-    def fit(self, train: View) -> TrueRule:
+    def fit(self, train: View) -> Self:
         """Look the rule up."""
         self._rules = (_task(train).true_rule,)
         return self

@@ -4,11 +4,9 @@ Xu, Zhang, Friedman, Liang, Van den Broeck: "A Semantic Loss Function for Deep L
 Knowledge" (ICML 2018). The weighted models are counted in the rule's truth table, so it must be small.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -49,7 +47,7 @@ class SemanticLoss(HasOptions):
         least=0,
     )
 
-    def fit(self, train: View, validation: View | None = None) -> SemanticLoss:
+    def fit(self, train: View, validation: View | None = None) -> Self:
         """Train the network on the labels."""
         import torch
 

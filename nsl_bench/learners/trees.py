@@ -4,8 +4,6 @@ As the FFNSL paper's code counts them: for a random forest its first tree, for a
 tree that is fitted to the learner's predictions on its train set. Section 5: 100 trees, seed 0.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -143,7 +141,7 @@ class Cart(TreeLearner):
         "exactly",
     )
 
-    def fit(self, train: View) -> Cart:
+    def fit(self, train: View) -> Self:
         """Fit the tree."""
         from sklearn.tree import DecisionTreeClassifier
 
@@ -188,7 +186,7 @@ class RandomForest(TreeLearner):
         "equal", "how much train examples count: all alike, or by ``confidence``, as FFNSL weighs them"
     )
 
-    def fit(self, train: View) -> RandomForest:
+    def fit(self, train: View) -> Self:
         """Fit the trees."""
         from sklearn.ensemble import RandomForestClassifier
 
@@ -222,7 +220,7 @@ class Majority:
     track: Track = "pretrained"
     fixed_size = False
 
-    def fit(self, train: View) -> Majority:
+    def fit(self, train: View) -> Self:
         """Count the labels."""
         counts = np.bincount(train.labels, minlength=train.n_labels)
         self._frequencies = dict(zip(train.label_names, (counts / counts.sum()).tolist(), strict=True))

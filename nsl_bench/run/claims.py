@@ -9,8 +9,6 @@ On Linux such a lock belongs to the open file, so that reading the file elsewher
 is on a file ``.runs.lock``, which nobody else opens.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import os
@@ -19,6 +17,7 @@ import threading
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Self
 
 from nsl_bench.core.errors import refusing
 from nsl_bench.run.job import Job
@@ -113,7 +112,7 @@ class Turns:
         self._own: set[str] = set()
         self._known: dict[str, str] = {}
 
-    def __enter__(self) -> Turns:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *what: object) -> None:

@@ -1,11 +1,9 @@
 """Jobs: complete descriptions of single runs, which determine their results."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from nsl_bench.core import cache, registry
 from nsl_bench.core.declared import Is, Written, checked
@@ -53,7 +51,7 @@ class ShiftPair:
     test_percent: float = 0.0
 
     @classmethod
-    def of(cls, train_shift: str, train_percent: float, test_shift: str, test_percent: float) -> ShiftPair:
+    def of(cls, train_shift: str, train_percent: float, test_shift: str, test_percent: float) -> Self:
         """The pair of two shifts and shares; a set with share 0 gets the shift ``"standard"``."""
         train, test = (
             (shift, float(percent)) if check_percent(percent) and shift != STANDARD else (STANDARD, 0.0)
@@ -208,7 +206,7 @@ class Job(Written):
         return stable_hash("learner", *words, *draw) % (1 << 31)
 
     @classmethod
-    def from_dict(cls, values: Any) -> Job:
+    def from_dict(cls, values: Any) -> Self:
         """Read the job of a record. Other keys are ignored."""
         return checked(cls, values, "job: ")
 

@@ -4,8 +4,6 @@ The form has a version (`SCHEMA`) and is published as JSON Schema, `record.schem
 (``nsl-bench store schema`` prints it): it is what `published_schema` makes of the class `Record`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -16,7 +14,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cache as memoise
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from nsl_bench import __version__
 from nsl_bench.core.declared import Is, Written, from_json, json_schema
@@ -106,7 +104,7 @@ class Record(Written):
         return json.dumps({"schema": SCHEMA, "key": self.key, **values}, allow_nan=False)
 
     @classmethod
-    def from_json(cls, line: str | bytes) -> Record:
+    def from_json(cls, line: str | bytes) -> Self:
         """Read a record. Other keys are ignored.
 
         Raises:

@@ -6,14 +6,13 @@ limit on every machine. Version 2: https://docs.kernel.org/admin-guide/cgroup-v2
 https://docs.kernel.org/admin-guide/cgroup-v1/memory.html.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import secrets
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from nsl_bench.core.folders import remove, remove_for_sure
 
@@ -39,7 +38,7 @@ class ControlGroup:
     version: int
 
     @classmethod
-    def made(cls, memory: int, register: Callable[[Path], None]) -> ControlGroup | None:
+    def made(cls, memory: int, register: Callable[[Path], None]) -> Self | None:
         """A new group; None where this user may make none.
 
         Args:

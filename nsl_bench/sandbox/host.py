@@ -5,15 +5,13 @@ allow. Test views have no labels, so none can be requested. The learner's output
 learner.
 """
 
-from __future__ import annotations
-
 import contextlib
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -129,7 +127,7 @@ class IsolatedLearner:
             self.close()
             raise
 
-    def fit(self, train: View, validation: View | None = None) -> IsolatedLearner:
+    def fit(self, train: View, validation: View | None = None) -> Self:
         """Fit the learner. If it times out, the best hypothesis that it reported is used instead."""
         train.time_limit = self._limits.time
         try:

@@ -3,15 +3,13 @@
 ``bed lamp*0-2`` is a bed and up to two lamps. For objects in rows, the number is that of the rows.
 """
 
-from __future__ import annotations
-
 import math
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal
+from typing import Literal, Self
 
 from .names import FILE, SCENES
 
@@ -139,7 +137,7 @@ class Furnishing:
     things: tuple[tuple[str, int, int], ...]
 
     @classmethod
-    def parse(cls, floors: str, walls: str, things: str) -> Furnishing:
+    def parse(cls, floors: str, walls: str, things: str) -> Self:
         """From the words of ``rooms.toml``."""
         wanted = []
         for word in things.split():

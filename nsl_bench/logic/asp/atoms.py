@@ -1,12 +1,10 @@
 """Ground atoms and literals that are given as text: their names, arguments and signs."""
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Iterable
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 from nsl_bench.core.errors import UserError
 from nsl_bench.logic.asp.text import check_text
@@ -108,7 +106,7 @@ class Names(NamedTuple):
     prefix: str = "nsl_"
 
     @classmethod
-    def apart_from(cls, texts: Iterable[str]) -> Names:
+    def apart_from(cls, texts: Iterable[str]) -> Self:
         """The first of ``nsl_``, ``nsl1_``, ``nsl2_`` ... that occurs in none of the texts.
 
         Args:

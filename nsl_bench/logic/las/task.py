@@ -5,13 +5,11 @@ from noisy examples", 2018). `nsl_bench.logic.las.syntax` reads and writes tasks
 ILASP.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
 from nsl_bench.core.types import WeightedExample
 from nsl_bench.logic.asp.program import Program, parse
@@ -62,7 +60,7 @@ class LasTask:
         return tuple(dict.fromkeys(a for e in self.examples for a in (*e.inclusions, *e.exclusions)))
 
     @classmethod
-    def of(cls, text: TaskText) -> LasTask:
+    def of(cls, text: TaskText) -> Self:
         """Make a task from a parsed text."""
         task = cls(text.examples, text.background, text.bias, text.name, text.warnings, text.places)
         task.__dict__["program"] = text.program
@@ -82,7 +80,7 @@ class LasTask:
     @classmethod
     def parse(
         cls, text: str, name: str = "task.las", dialect: Dialect | None = None, *, constraints: bool = True
-    ) -> LasTask:
+    ) -> Self:
         """Parse a task in the syntax of FastLAS or ILASP.
 
         Args:
@@ -99,7 +97,7 @@ class LasTask:
         return cls.of(parse_task(text, name, dialect, constraints))
 
     @classmethod
-    def read(cls, path: str | Path, dialect: Dialect | None = None, *, constraints: bool = True) -> LasTask:
+    def read(cls, path: str | Path, dialect: Dialect | None = None, *, constraints: bool = True) -> Self:
         """Read a task from a file; see `parse` for `dialect` and `constraints`.
 
         Raises:
@@ -110,7 +108,7 @@ class LasTask:
     @classmethod
     def build(
         cls, examples: Iterable[WeightedExample], background: str, language_bias: str, name: str = "task.las"
-    ) -> LasTask:
+    ) -> Self:
         """Make a task from examples as values and the rest as text, without parsing thousands of contexts.
 
         Args:

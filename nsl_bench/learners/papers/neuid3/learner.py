@@ -4,12 +4,10 @@ Moeller, Norlander, Zuidberg Dos Martires, De Raedt: "Neurosymbolic Decision Tre
 section 4. One tree for a task with two labels, one against the rest for each label elsewhere.
 """
 
-from __future__ import annotations
-
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 
@@ -102,7 +100,7 @@ class NeuID3(HasOptions):
         if files:  # other trained or given tests make another learner
             self.version = f"{self.version}+{cache.content_key(*files)}"
 
-    def fit(self, train: View, validation: View | None = None) -> NeuID3:
+    def fit(self, train: View, validation: View | None = None) -> Self:
         """Grow the trees."""
         started = time.monotonic()
         deadline = None if train.time_limit is None else started + _SHARE * train.time_limit

@@ -4,13 +4,11 @@ Liu, Xu, Van den Broeck, Liang: "Out-of-Distribution Generalization by Neural-Sy
 2023), with the settings of their published code.
 """
 
-from __future__ import annotations
-
 import copy
 import math
 from dataclasses import astuple, dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -135,7 +133,7 @@ class NTOC(HasOptions):
         """Whether a validation set decides when training stops, or which start is kept."""
         return self.patience > 0 or self.starts > 1
 
-    def fit(self, train: View, validation: View | None = None) -> NTOC:
+    def fit(self, train: View, validation: View | None = None) -> Self:
         """Train from one or several first weights; without a validation set, the train set judges them."""
         judge, least = validation or train, math.inf
         for start in range(self.starts):

@@ -6,10 +6,8 @@ discrete function manipulation", 1990). A batch of examples is answered by a cha
 one a slot.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -41,7 +39,7 @@ class Diagram:
     leaves: Array
 
     @classmethod
-    def of(cls, slots: tuple[int, ...], table: Array) -> Diagram:
+    def of(cls, slots: tuple[int, ...], table: Array) -> Self:
         """The diagram of a table with an axis for each slot.
 
         Its size depends on the order in which the slots are read: where that is large in the given
@@ -66,7 +64,7 @@ class Diagram:
         return best
 
     @classmethod
-    def _in_order(cls, slots: tuple[int, ...], table: Array) -> Diagram | None:
+    def _in_order(cls, slots: tuple[int, ...], table: Array) -> Self | None:
         """The diagram that reads the slots in an order; None if it is too large."""
         leaves = np.flatnonzero(np.bincount(table.ravel(), minlength=1)).astype(table.dtype)
         rank = np.zeros(np.iinfo(table.dtype).max + 1, table.dtype)

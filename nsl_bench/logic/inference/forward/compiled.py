@@ -10,14 +10,12 @@ algorithm for estimating prior and posterior probabilities in Bayesian networks 
 IJCAI 1993). On demand dropped worlds are sampled to their end, which gives an estimate inside it.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -86,7 +84,7 @@ class Forward:
     outcomes: Outcomes
 
     @classmethod
-    def of(cls, domains: Domains) -> Forward:
+    def of(cls, domains: Domains) -> Self:
         """Compile a program."""
         signals = Signals.of(domains)
         return cls(_program(signals, max(domains.sizes, default=1)), _outcomes(signals))

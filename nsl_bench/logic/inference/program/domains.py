@@ -4,9 +4,8 @@ Concepts that make the same atoms true, and "nothing", which makes none true, fa
 holds "nothing". A hypothesis about three crops sees 38 concepts as four classes.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 
@@ -31,7 +30,7 @@ class Domains:
     atoms: dict[int, tuple[int, int]]
 
     @classmethod
-    def of(cls, program: GroundProgram, concepts: int) -> Domains:
+    def of(cls, program: GroundProgram, concepts: int) -> Self:
         """The classes of a program's values.
 
         Args:

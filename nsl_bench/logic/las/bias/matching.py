@@ -5,11 +5,10 @@ is one of these depends on the types of the variables, and a literal may follow 
 rule has one reading for each way to tell them apart.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Self
 
 from clingo import ast
 
@@ -85,7 +84,7 @@ class _State:
     unequal: list[Unequal] = field(default_factory=list)
     bounds: list[tuple[str, str, int]] = field(default_factory=list)
 
-    def with_literal(self, text: str, literal: ModeLiteral, types: Types) -> _State:
+    def with_literal(self, text: str, literal: ModeLiteral, types: Types) -> Self:
         return replace(self, types=types, counted=[*self.counted, (text, literal)])
 
     @property

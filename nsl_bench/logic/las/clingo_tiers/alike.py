@@ -6,11 +6,10 @@ contexts are alike if these hold for the same values. Of images of digits, for e
 smaller may count. Tiers C and D then ground one example for all that are alike.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import blake2b
+from typing import Self
 
 from clingo import Control
 
@@ -85,7 +84,7 @@ class _Split:
         self._read = read
 
     @classmethod
-    def of(cls, task: LasTask, contexts: Sequence[Context]) -> _Split | None:
+    def of(cls, task: LasTask, contexts: Sequence[Context]) -> Self | None:
         """The split of a task's background; None where it is not looked for.
 
         That is: contexts with more than plain atoms, classical negation, predicate invention, complete

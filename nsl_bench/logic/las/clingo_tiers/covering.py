@@ -7,13 +7,11 @@ it is none of these, joins do (`joins`). The search looks at a sample of the exa
 by those that its result misses (Quinlan: "Learning efficient classification procedures", 1983).
 """
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter, defaultdict
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple, Self, TypeVar
 
 from nsl_bench.core.budget import Budget
 from nsl_bench.logic.asp.program import Signature
@@ -64,7 +62,7 @@ class _Effect(NamedTuple):
     score: int
     holds: frozenset[int]
 
-    def betters(self, other: _Effect) -> bool:
+    def betters(self, other: Self) -> bool:
         """Whether it is better than another one."""
         return self[1:4] < other[1:4]
 

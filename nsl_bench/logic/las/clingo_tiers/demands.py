@@ -1,9 +1,8 @@
 """What the examples of a task ask for together: one demand for each distinct content, with its penalties."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Self
 
 from nsl_bench.core.budget import Budget
 from nsl_bench.core.types import WeightedExample
@@ -92,7 +91,7 @@ class Problem:
     bias: LanguageBias = field(default_factory=LanguageBias)
 
     @classmethod
-    def of(cls, task: LasTask, budget: Budget) -> Problem:
+    def of(cls, task: LasTask, budget: Budget) -> Self:
         """The problem that a task poses.
 
         Args:

@@ -12,11 +12,9 @@ information games via discounted regret minimization", AAAI 2019). That takes no
 time. The bound itself is computed with integers, so that rounding cannot make it too high.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -90,7 +88,7 @@ class Relaxation:
     constant: int
 
     @classmethod
-    def of(cls, whole: Configurations, left: Flags, paid: Flags, constant: int) -> Relaxation | None:
+    def of(cls, whole: Configurations, left: Flags, paid: Flags, constant: int) -> Self | None:
         """The relaxation of a part of the search space; None if a block has no configuration left.
 
         Args:
@@ -122,7 +120,7 @@ class Relaxation:
         rows = np.flatnonzero(left)
         return cls(rows, block, n_blocks, own, charges, whole.weights[charges], matrix, constant)
 
-    def part(self, kept: Flags, paid: Indices, own: Ints, constant: int) -> Relaxation | None:
+    def part(self, kept: Flags, paid: Indices, own: Ints, constant: int) -> Self | None:
         """The relaxation with fewer configurations and charges; None if a block has no configuration left.
 
         Args:

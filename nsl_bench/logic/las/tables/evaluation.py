@@ -4,11 +4,9 @@ An atom is a row of bits, one for each context; a rule is an AND of rows. What d
 to be learned is left as residual rules, with the contexts in which the decided part of their bodies holds.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -46,7 +44,7 @@ class Columns(NamedTuple):
         return pack(np.ones(self.n, np.bool_))
 
     @classmethod
-    def of(cls, examples: Sequence[WeightedExample]) -> Columns:
+    def of(cls, examples: Sequence[WeightedExample]) -> Self:
         """The columns of `examples`, in the order in which contexts first occur."""
         contexts: dict[frozenset[str], int] = {}
         statements: dict[str, int] = {}

@@ -4,13 +4,11 @@ It knows the plain statements of FastLAS and ILASP. What it does not know it say
 verified.
 """
 
-from __future__ import annotations
-
 import itertools
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, Self
 
 from nsl_bench.logic.las.semantics.verification.solving import Unverifiable, literal_of
 
@@ -95,7 +93,7 @@ class PlainTask:
     dialect: Dialect
     constraints: bool
 
-    def of(self, *, positive: bool) -> PlainTask:
+    def of(self, *, positive: bool) -> Self:
         """The same task with its positive or its negative examples alone."""
         return replace(self, examples=tuple(e for e in self.examples if e.positive is positive))
 
