@@ -10,7 +10,8 @@
 ``reuse``     table 6: hidden_order with the trained tests of suit_order and rank_order
 ``tint``      the next suit, with and without the suits' colours, and other ways of training
 ``restarts``  concepts of the next suit, with each test trained from several first weights
-``choose``    hidden_modulo with neural facts: size, weight decay, moved images; validation examples judge
+``choose``    hidden_modulo with neural facts: size, weight decay, moved images; validation examples judge,
+              a table in docs/results/runs
 ``speed``     CPU seconds of learning beside the paper's times
 
 Whole studies, resumable, on one core:
@@ -18,7 +19,8 @@ Whole studies, resumable, on one core:
     python benchmarks/neuid3.py eleusis --repeats 7                                # 400 CPU min
     python benchmarks/neuid3.py eleusis --repeats 7 --tint ranks --starts 3        # 1,100 CPU min
     python benchmarks/neuid3.py eleusis --repeats 7 --source emnist:FOLDER         # 400 CPU min
-    python benchmarks/neuid3.py ranks --repeats 7                                  # 3,000 CPU min
+    python benchmarks/neuid3.py ranks --repeats 7 --ranks 8                        # 1,300 CPU min
+    python benchmarks/neuid3.py ranks --repeats 7                                  # 8,000 CPU min
     python benchmarks/neuid3.py restarts --repeats 7                               # 120 CPU min
     python benchmarks/neuid3.py choose --repeats 3                                 # 30 CPU min
     NSL_BENCH_UCI=FOLDER python benchmarks/neuid3.py uci --repeats 10 --merged     # 150 CPU min
@@ -509,22 +511,29 @@ def tint(study: Study) -> Rows:
 
 def restarts(study: Study) -> Rows:
     """Does training each test from several first weights help, with and without the suits' tint?"""
+    trees = {
+        (tests, starts): study.neuid3(tests, **({"starts": starts} if starts > 1 else {}))
+        for tests, starts in itertools.product(("optimal", "nf"), (1, 5))
+    }
     rows = []
-    asked = itertools.product(
-        ("increase_suits", "hidden_modulo"), ("cards", "ranks"), ("optimal", "nf"), (1, 5)
-    )
-    for concept, tint, tests, starts in asked:
-        task = f"eleusis:concept={concept},tint={tint}"
-        labels, found = truth(task, study), []
-        for repeat in range(1, study.repeats + 1):
-            parts = [seen(task, part, repeat, study) for part in PARTS]
-            tree = NeuID3(tests, seed=repeat, epochs=study.epochs, starts=starts)
-            found.append(f1_of(tree, parts, labels)[1])
-        theirs = published(5, concept, tests=TESTS[tests], metric="f1", **{"class": "negative"})
-        place = {"concept": concept, "tests": tests, "tint": tint, "starts": str(starts)}
-        about = {"runs": len(found), "tested": int(labels.sum())}
-        rows.append({**place, **about, **beside("F1 fulfilled", found, theirs)})
-        print(rows[-1], flush=True)
+    for concept, tint in itertools.product(("increase_suits", "hidden_modulo"), ("cards", "ranks")):
+        asked, shown = (
+            plan(
+                f"eleusis:concept={concept},tint={tint}",
+                [*trees.values()],
+                repeats=range(1, n + 1),
+                sizes=(study.size,),
+                sources=study.source,
+            )
+            for n in (study.repeats, max(study.repeats, SEEDS))
+        )
+        runs = study.run("restarts", asked, shown)
+        for (tests, starts), spec in trees.items():
+            mine = runs[runs["learner"] == registry.canonical(spec)]
+            theirs = published(5, concept, tests=TESTS[tests], metric="f1", **{"class": "negative"})
+            place = {"concept": concept, "tests": tests, "tint": tint, "starts": str(starts)}
+            about = {"runs": len(mine), "tested": counted(concept)[1][1]}
+            rows.append({**place, **about, **beside("F1 fulfilled", mine["f1_fulfilled"], theirs)})
     return rows
 
 
@@ -553,8 +562,11 @@ class Tried(networks.Networks):
                 weight.mul_((1 - self.decay) ** len(parts))
 
 
-def choose(study: Study) -> Rows:
-    """Print what neural facts say of validation examples of hidden_modulo; no test example is seen."""
+def choose(study: Study) -> None:
+    """Keep what neural facts say of validation examples of hidden_modulo; no test example is seen.
+
+    The weights of the best epoch stay in any case, so that more epochs are an early stop, too.
+    """
     usual = dict(networks._FAN_IN), networks._shapes
     ways: dict[str, dict[str, Any]] = {
         "as it is": {},
@@ -566,24 +578,32 @@ def choose(study: Study) -> Rows:
         f"{3 * study.epochs} epochs": {"epochs": 3 * study.epochs},
         "5 starts": {"starts": 5},
     }
-    rows = []
+    path = study.docs / "runs" / "neuid3_choose.csv"
+    rows = pd.read_csv(path).to_dict("records") if path.is_file() else []
+    done = {(row["training"], row["tint"], row["runs"]) for row in rows}
     induction.Networks = Tried  # type: ignore[misc]
     for (way, options), tint in itertools.product(ways.items(), ("cards", "ranks")):
+        if (way, tint, study.repeats) in done:
+            continue
         how = {"epochs": study.epochs, **options}
         wide = how.pop("width", 1)
         Tried.decay, Tried.moved = how.pop("decay", 0.0), how.pop("moved", 0)
         networks._FAN_IN |= {name: n if name == "conv1" else int(wide * n) for name, n in usual[0].items()}
         networks._shapes = partial(_wider, usual[1], wide)
-        task, found = f"eleusis:concept=hidden_modulo,tint={tint}", []
+        task, scores, losses_found = f"eleusis:concept=hidden_modulo,tint={tint}", [], []
         clock = time.process_time()
         for repeat in range(1, study.repeats + 1):
             train, validation = (seen(task, part, repeat, study) for part in PARTS[:2])
             said = NeuID3("nf", seed=repeat, **how).fit(train, validation).predict_proba(validation)
-            found.append(float(f1_scores(said.argmax(axis=1), validation.labels, 2)[1]))
-        spent = (time.process_time() - clock) / 60 / study.repeats
-        rows.append({"training": way, "tint": tint, "validation F1 fulfilled": told(found), "CPU min": spent})
-        print(rows[-1], flush=True)
-    return rows
+            scores.append(float(f1_scores(said.argmax(axis=1), validation.labels, 2)[1]))
+            right = said[np.arange(len(said)), validation.labels]
+            losses_found.append(float(-np.log(np.maximum(right, 1e-12)).mean()))
+        row: dict[str, Any] = {"training": way, "tint": tint, "runs": study.repeats}
+        row |= {"validation F1 fulfilled": told(scores), "validation loss": told(losses_found)}
+        row["CPU min"] = f"{(time.process_time() - clock) / 60 / study.repeats:.2f}"
+        rows.append(row)
+        kept(study.docs, "runs", "neuid3_choose", rows)
+        print(row, flush=True)
 
 
 def _wider(usual: Any, wide: float, channels: int, outputs: int) -> dict[str, tuple[int, ...]]:
@@ -779,7 +799,7 @@ def main() -> None:
     study = Study(**{name: tuple(one) if isinstance(one, list) else one for name, one in given.items()})
     for name in studies:
         if name == "choose":
-            kept(study.docs, "runs", "neuid3_choose", choose(study))
+            choose(study)
             continue
         if not from_tables:
             last = study.last if name == "eleusis" else ""
