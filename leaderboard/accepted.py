@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from nsl_bench.core import cache
-from nsl_bench.core.errors import UserError, unknown
+from nsl_bench.core.errors import UserError, refusing, unknown
 
 from .names import skeleton
 from .reading import read_manifest
@@ -79,18 +79,13 @@ def put(report: ScoreReport, submission: Path, folder: Path) -> Path:
     place = place_in(folder, manifest)
     if place.exists():
         raise UserError(f"--accept: the submission {place} already exists; remove it first to replace it.")
-    try:
-        with opened(submission) as sent:
-            if read_manifest(sent) != manifest:
-                raise UserError(
-                    f"--accept: {submission} is not the submission that was scored; score it again."
-                )
-            place.mkdir(parents=True)
-            for name in manifest.files:
-                shutil.copyfile(sent / name, place / name)
-            (place / MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
-    except OSError as error:
-        raise UserError(f"--accept: {place} cannot be written: {error.strerror}.") from error
+    with refusing(f"--accept: {place} cannot be written"), opened(submission) as sent:
+        if read_manifest(sent) != manifest:
+            raise UserError(f"--accept: {submission} is not the submission that was scored; score it again.")
+        place.mkdir(parents=True)
+        for name in manifest.files:
+            shutil.copyfile(sent / name, place / name)
+        (place / MANIFEST).write_text(manifest.to_json(), encoding="utf-8")
     if report.runs:
         write_scores(report, place / SCORES)
     return place

@@ -26,7 +26,7 @@ from typing import Annotated, Any
 from nsl_bench import __version__
 from nsl_bench.core import registry
 from nsl_bench.core.declared import Is, Open, checked
-from nsl_bench.core.errors import UserError, did_you_mean
+from nsl_bench.core.errors import UserError, did_you_mean, refusing
 from nsl_bench.core.tracks import Track
 from nsl_bench.learners.base import told_the_answer
 from nsl_bench.run.job import Job
@@ -304,12 +304,10 @@ def _order(line: Mapping[str, Any], row: Mapping[str, Any]) -> tuple[Any, ...]:
 
 
 def _make_folder(out: Path) -> None:
-    try:
+    with refusing(f"--out: the folder {out} cannot be created"):
         if out.exists() and (not out.is_dir() or any(out.iterdir())):
             raise UserError(f"--out: {out} already exists; name a folder that is new or empty.")
         out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UserError(f"--out: the folder {out} cannot be created: {error.strerror}.") from error
 
 
 def _choose(records: Iterable[Record], what: str, wanted: str | None) -> list[Record]:

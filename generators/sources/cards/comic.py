@@ -6,7 +6,6 @@ cap.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from .courts import draw_court
 from .glyphs import COURTS, PIPS, index, split_name, suit
@@ -21,51 +20,41 @@ GOLD: Colour = (255, 206, 40)
 SKIN: Colour = (255, 205, 160)
 
 
-@dataclass(frozen=True)
-class Palette:
-    """A suit's colours: two for the sunburst, one for pips, one for clothes."""
-
-    ray: Colour
-    ground: Colour
-    pip: Colour
-    cloth: Colour
-
-
-_PALETTES: Mapping[str, Palette] = {
-    "h": Palette((255, 206, 92), (255, 176, 60), (236, 30, 110), (40, 170, 200)),
-    "d": Palette((150, 226, 255), (104, 200, 250), (255, 110, 20), (250, 210, 50)),
-    "c": Palette((250, 170, 205), (240, 135, 185), (20, 150, 60), (90, 60, 190)),
-    "s": Palette((190, 240, 120), (160, 220, 90), (60, 60, 200), (230, 60, 60)),
+_PALETTES: Mapping[str, Mapping[str, Colour]] = {
+    "h": {"ray": (255, 206, 92), "ground": (255, 176, 60), "pip": (236, 30, 110), "cloth": (40, 170, 200)},
+    "d": {"ray": (150, 226, 255), "ground": (104, 200, 250), "pip": (255, 110, 20), "cloth": (250, 210, 50)},
+    "c": {"ray": (250, 170, 205), "ground": (240, 135, 185), "pip": (20, 150, 60), "cloth": (90, 60, 190)},
+    "s": {"ray": (190, 240, 120), "ground": (160, 220, 90), "pip": (60, 60, 200), "cloth": (230, 60, 60)},
 }
+"""Each suit's colours: two for the sunburst, one for pips, one for clothes."""
 
 
 def draw(canvas: Canvas, card: str) -> None:
     """Draw a card on a canvas of 100 x 140 units."""
     rank, name = split_name(card)
     palette = _PALETTES[name]
-    canvas.fill(rounded_box(2, 2, 98, 138, 9), palette.ground)
+    canvas.fill(rounded_box(2, 2, 98, 138, 9), palette["ground"])
     _sunburst(canvas, palette)
     if rank in COURTS:
-        colours = {"line": LINE, "paper": PAPER, "gold": GOLD, "skin": SKIN}
-        colours |= {"pip": palette.pip, "cloth": palette.cloth}
+        colours = {**palette, "line": LINE, "paper": PAPER, "gold": GOLD, "skin": SKIN}
         draw_court(canvas, "comic", rank, colours, filled_first=False)
     _bubble(canvas, 14.5, 15)
-    canvas.fill(index(rank, 14.5, 15, 12.5, 0.17 if rank == "10" else 0.23, narrow=0.9), palette.pip)
+    canvas.fill(index(rank, 14.5, 15, 12.5, 0.17 if rank == "10" else 0.23, narrow=0.9), palette["pip"])
     _bubble(canvas, 85.5, 15)
-    canvas.fill(suit(name, 85.5, 15, 15), palette.pip)
+    canvas.fill(suit(name, 85.5, 15, 15), palette["pip"])
     canvas.repeat_upside_down()
     canvas.outline(rounded_box(2, 2, 98, 138, 9), 4, LINE)
     if rank in COURTS:
         return
     size = 62.0 if rank == "a" else 17.5
     for x, y in PIPS[rank]:
-        _pip(canvas, name, 50 + 16 * x, 70 + 38 * y, size, 180 if y > 0 else 0, palette.pip)
+        _pip(canvas, name, 50 + 16 * x, 70 + 38 * y, size, 180 if y > 0 else 0, palette["pip"])
 
 
-def _sunburst(canvas: Canvas, palette: Palette) -> None:
+def _sunburst(canvas: Canvas, palette: Mapping[str, Colour]) -> None:
     for k in range(0, 360, 30):
         edge = arc(50, 70, 100, 100, k, k + 15)
-        canvas.fill(polygon((50, 70), edge[0], edge[-1]), palette.ray)
+        canvas.fill(polygon((50, 70), edge[0], edge[-1]), palette["ray"])
 
 
 def _bubble(canvas: Canvas, x: float, y: float) -> None:

@@ -5,7 +5,6 @@ with long hair and a flower, a clean-shaven jack with a feathered cap and a halb
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from .courts import draw_court
 from .glyphs import COURTS, PIPS, index, split_name, suit
@@ -23,23 +22,15 @@ SKIN: Colour = (251, 222, 190)
 LIPS: Colour = (206, 60, 64)
 
 
-@dataclass(frozen=True)
-class Wardrobe:
-    """What the courts of a suit wear, and whether they look the other way."""
-
-    robe: Colour
-    trim: Colour
-    sleeve: Colour
-    hair: Colour
-    turned: bool
-
-
-_WARDROBES: Mapping[str, Wardrobe] = {
-    "h": Wardrobe(RED, GOLD, BLUE, (214, 150, 50), False),
-    "s": Wardrobe(BLUE, RED, GOLD, (60, 42, 34), False),
-    "d": Wardrobe(GOLD, RED, BLACK, (150, 84, 36), True),
-    "c": Wardrobe(BLACK, GOLD, RED, (190, 190, 196), True),
+_WARDROBES: Mapping[str, Mapping[str, Colour]] = {
+    "h": {"robe": RED, "trim": GOLD, "sleeve": BLUE, "hair": (214, 150, 50), "plume": WHITE},
+    "s": {"robe": BLUE, "trim": RED, "sleeve": GOLD, "hair": (60, 42, 34), "plume": WHITE},
+    "d": {"robe": GOLD, "trim": RED, "sleeve": BLACK, "hair": (150, 84, 36), "plume": BLACK},
+    "c": {"robe": BLACK, "trim": GOLD, "sleeve": RED, "hair": (190, 190, 196), "plume": WHITE},
 }
+"""What the courts of each suit wear."""
+_TURNED = "dc"
+"""Suits whose courts look the other way."""
 
 
 def draw(canvas: Canvas, card: str) -> None:
@@ -65,11 +56,8 @@ def draw(canvas: Canvas, card: str) -> None:
 
 
 def _court(canvas: Canvas, rank: str, name: str, colour: Colour) -> None:
-    wear = _WARDROBES[name]
     canvas.fill(polygon((21, 8), (79, 8), (79, 70), (21, 70)), (247, 240, 216))
-    side = -1 if wear.turned else 1
+    side = -1 if name in _TURNED else 1
     colours = {"line": BLACK, "white": WHITE, "black": BLACK, "gold": GOLD, "skin": SKIN, "lips": LIPS}
-    colours |= {"robe": wear.robe, "trim": wear.trim, "sleeve": wear.sleeve, "hair": wear.hair}
-    colours["plume"] = WHITE if wear.robe != GOLD else wear.sleeve
-    draw_court(canvas, "standard", rank, colours, side=side)
+    draw_court(canvas, "standard", rank, {**colours, **_WARDROBES[name]}, side=side)
     canvas.fill(suit(name, 50 - 21.5 * side, 17, 14), colour)
