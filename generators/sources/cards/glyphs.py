@@ -4,11 +4,13 @@ Suits fill a box of 1 x 1 around (0, 0), y downwards. A rank's index is given as
 grid 4 wide and 6 high, which each deck draws with a pen of its own.
 """
 
+import tomllib
 from collections.abc import Mapping
+from pathlib import Path
 
 from nsl_bench.core.types import ConceptSpace
 
-from .ink import Shape, arc, bezier, ellipse, mirrored, placed, polygon, stroke
+from .ink import Shape, bezier, ellipse, mirrored, path, placed, polygon, stroke
 
 Line = list[tuple[float, float]]
 
@@ -59,29 +61,10 @@ def suit(name: str, x: float, y: float, size: float, turn: float = 0) -> Shape:
     return placed(_SUITS[name], x, y, size, turn=turn)
 
 
-_LINES: Mapping[str, tuple[list[Line], float]] = {
-    "a": ([[(0, 6), (2, 0), (4, 6)], [(0.8, 4), (3.2, 4)]], 4),
-    "2": ([[*arc(2, 1.8, 1.8, 1.8, 185, 395), (0.2, 6), (4, 6)]], 4),
-    "3": ([arc(1.9, 1.5, 1.7, 1.5, 200, 450), arc(1.9, 4.45, 2, 1.55, 270, 515)], 4),
-    "4": ([[(3, 6), (3, 0), (0, 4.2), (4, 4.2)]], 4),
-    "5": ([[(3.7, 0), (0.6, 0), (0.35, 2.9), *arc(1.9, 4.1, 2, 1.9, 222, 510)]], 4),
-    "6": ([arc(2, 4.2, 1.9, 1.8, 0, 360), arc(3.9, 4.2, 3.8, 4.2, 180, 262)], 4),
-    "7": ([[(0, 0), (4, 0), (1.5, 6)]], 4),
-    "8": ([arc(2, 1.5, 1.6, 1.5, 0, 360), arc(2, 4.45, 2, 1.55, 0, 360)], 4),
-    "9": ([arc(2, 1.8, 1.9, 1.8, 0, 360), arc(0.1, 1.8, 3.8, 4.2, 0, 82)], 4),
-    "10": ([[(-0.6, 1.3), (0.7, 0), (0.7, 6)], arc(3.6, 3, 1.5, 3, 0, 360)], 4.5),
-    "j": ([[(1.4, 0), (3.4, 0)], [(2.9, 0), *arc(1.4, 4.3, 1.5, 1.7, 0, 185)]], 4),
-    "q": ([arc(2, 3, 2, 3, 0, 360), [(2.4, 4.3), (4.1, 6.4)]], 4),
-    "k": ([[(0.4, 0), (0.4, 6)], [(3.8, 0), (0.4, 3.7)], [(1.5, 2.6), (4.1, 6)]], 4),
-}
-
-_SERIFS: Mapping[str, list[Line]] = {
-    "a": [[(-0.6, 6), (0.8, 6)], [(3.2, 6), (4.6, 6)]],
-    "4": [[(2.2, 6), (3.8, 6)]],
-    "7": [[(0, 0), (0, 1)]],
-    "10": [[(-0.1, 6), (1.5, 6)]],
-    "k": [[(-0.3, 0), (1.1, 0)], [(-0.3, 6), (1.1, 6)]],
-}
+_LINES, _SERIFS = (
+    {rank: [path(line) for line in lines] for rank, lines in table.items()}
+    for table in tomllib.loads(Path(__file__).with_name("indices.toml").read_text(encoding="utf-8")).values()
+)
 
 
 def index(
@@ -95,12 +78,11 @@ def index(
         pen: width of the line, as a share of the height.
         turn: degrees, clockwise.
     """
-    lines, width = _LINES[rank]
-    if rank == "10":
-        narrow *= 0.8
+    width = 4.5 if rank == "10" else 4
+    narrow *= 0.8 if rank == "10" else 1
     unit = height / 6
     shape: Shape = []
-    for line in [*lines, *(_SERIFS.get(rank, []) if serifs else [])]:
+    for line in [*_LINES[rank], *(_SERIFS.get(rank, []) if serifs else [])]:
         moved = [((px - width / 2) * unit * narrow, (py - 3) * unit) for px, py in line]
         thin = serifs and line in _SERIFS.get(rank, [])
         shape += stroke(moved, pen * height * (0.6 if thin else 1))
