@@ -40,8 +40,7 @@ def scattered(indices: Ints, n: int, key: int) -> Floats:
         state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         state ^= state >> np.uint64(31)
-    numbers: Floats = (state >> np.uint64(11)).astype(np.float64) * 2.0**-53
-    return numbers
+    return (state >> np.uint64(11)).astype(np.float64) * 2.0**-53
 
 
 class Dice:

@@ -96,8 +96,7 @@ def contradictions(predicted: Predicted) -> tuple[Bools, Bools]:
 
 def letters_of(codes: Array) -> UInts8:
     """The characters of labels (`LETTERS`)."""
-    letters: UInts8 = _LETTERS[codes]
-    return letters
+    return _LETTERS[codes]
 
 
 def read_accepted(

@@ -191,8 +191,7 @@ class CropYield(Benchmark):
         places = np.arange(1, self.n_locations + 1)
         located = np.asarray(metadata["location"])[:, None] == places
         crops = np.where(concepts[:, 0] == BLANK, len(self.crops), concepts[:, 0])
-        inputs: Floats32 = np.hstack([self._codes[crops], located]).astype(np.float32)
-        return inputs
+        return np.hstack([self._codes[crops], located]).astype(np.float32)
 
     @property
     def _codes(self) -> Floats32:

@@ -48,8 +48,7 @@ def rows_of(steps: Rows, which: Rows) -> npt.NDArray[np.int64]:
 
 def all_of(steps: Rows, holds: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
     """bool [sequences]: whether something holds in all rows of a sequence."""
-    result: npt.NDArray[np.bool_] = np.logical_and.reduceat(holds, first_rows(steps))
-    return result
+    return np.logical_and.reduceat(holds, first_rows(steps))
 
 
 def mean_of(steps: Rows, scores: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

@@ -93,8 +93,7 @@ def _of_open_files() -> int | None:
         return None
     import fcntl
 
-    command: int | None = getattr(fcntl, "F_OFD_SETLK", None)
-    return command
+    return getattr(fcntl, "F_OFD_SETLK", None)
 
 
 class Turns:

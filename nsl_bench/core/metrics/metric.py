@@ -5,14 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
-from nsl_bench.core.types import AnyInts, Bools, Floats, Ints
-
-if TYPE_CHECKING:
-    from nsl_bench.core.types import Hypothesis
+from nsl_bench.core.types import AnyInts, Bools, Floats, Hypothesis, Ints
 
 Evaluation = Literal["hypothesis", "framework", "last"]
 Need = Literal["probabilities", "shifted", "network", "rules", "record", "sequences"]

@@ -73,8 +73,7 @@ def draw(domains: Domains, probabilities: Floats, samples: int, rng: np.random.G
 def _pack(flags: Bools) -> Words:
     padded = np.zeros(-(-len(flags) // 64) * 64, np.bool_)
     padded[: len(flags)] = flags
-    packed: Words = np.packbits(padded).view(np.uint64)
-    return packed
+    return np.packbits(padded).view(np.uint64)
 
 
 def _fires(rule: GroundRule, values: dict[int, Words | None], nothing: Words, samples: int) -> Words | None:

@@ -99,8 +99,7 @@ def outcome_of(signals: Array, final: bool, t: int, outcomes: Outcomes) -> int:
         return n + 1
     if open_:
         return -1
-    result: int = true_goal if count else default
-    return result
+    return true_goal if count else default
 
 
 @jit
