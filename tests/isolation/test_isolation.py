@@ -5,6 +5,7 @@ import select
 import socket
 import subprocess
 import sys
+import tomllib
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -111,57 +112,7 @@ def test_everything_of_a_view_is_there(tmp_path: Path) -> None:
     assert "The test split has no labels" in learner_of.log()
 
 
-STATUSES = {
-    "Raises": ("crashed", "ValueError: no good"),
-    "HasNoText": ("crashed", "Mine"),
-    "Segfaults": ("crashed", "SIGSEGV"),
-    "KillsItself": ("crashed", "SIGKILL"),
-    "Leaves": ("crashed", "exit code 3"),
-    "Quits": ("crashed", "SystemExit"),
-    "FindsNothing": ("timeout", "no answer yet"),
-    "Hangs": ("timeout", "time limit of 3 s"),
-    "HangsInPredict": ("timeout", "time limit"),
-    "EatsMemory": ("out_of_memory", ""),
-    "EatsMemoryInChildren": ("out_of_memory", "memory limit of 256 MiB"),
-    "EatsSharedMemory": ("out_of_memory", "memory limit of 256 MiB"),
-    "EatsMemoryFiles": ("out_of_memory", "memory limit of 256 MiB"),
-    "EatsPageTables": ("out_of_memory", "memory limit of 256 MiB"),
-    "EatsSockets": ("out_of_memory", "memory limit of 256 MiB"),
-    "EatsThreads": ("out_of_memory", "memory limit of 256 MiB"),
-    "EatsPipes": ("crashed", "refused: [True, True]"),
-    "EatsMemoryWithoutProcess": ("crashed", "refused"),
-    "WrongShape": ("invalid_output", "got (3, 3)"),
-    "NotANumber": ("invalid_output", "NaN or infinity"),
-    "TooCertain": ("invalid_output", "invalid probabilities for"),
-    "Strings": ("invalid_output", "instead of numbers"),
-    "Nothing": ("invalid_output", "instead of numbers"),
-    "WrongLabels": ("invalid_output", "got 7 for example 0"),
-    "EndlessRules": ("invalid_output", "The learned rules cannot be evaluated"),
-    "SaysNonsense": ("invalid_output", "sent no message"),
-    "AnswersTooMuch": ("invalid_output", "sent no message: a message of 200000000 bytes"),
-    "AnswersTooMany": ("invalid_output", "which is more than 120 numbers"),
-    "HasNoAnswers": ("crashed", "The learner HasNoAnswers has neither predict_proba, predict nor rules"),
-    "ClaimsLabelsAlone": ("invalid_output", "neither predict_proba, predict nor rules"),
-    "CannotFit": ("crashed", "The learner CannotFit has no method fit"),
-    "ClaimsManyAtoms": ("invalid_output", "atoms must be between 0 and 1000000000; got a number of 1329"),
-    "ClaimsLessThanNoAtoms": ("invalid_output", "got -1"),
-    "ClaimsHalfAnAtom": ("invalid_output", "atoms must be between 0 and 1000000000; got nan"),
-    "ClaimsAGreatScore": ("invalid_output", "score must be between"),
-    "ClaimsFidelity": ("invalid_output", "fidelity must be between 0 and 1; got inf"),
-}
-STATUSES |= {
-    "ClaimsNegativePenalty": ("invalid_output", "penalty must be between 0 and 2147483647; got -5"),
-    "ClaimsNoPenalty": ("invalid_output", "example 0: penalty must be between 0 and 2147483647; got nan"),
-    "ClaimsHugePenalty": ("invalid_output", "got a number of 1329 bits"),
-    "ClaimsNumbersAsContext": ("invalid_output", "context must be a tuple of strings; got (3,)"),
-    "ClaimsNoExamples": ("invalid_output", "example 0 must be a WeightedExample; got int"),
-    "ClaimsTrials": ("invalid_output", "tuning_: trials must be between 0 and 1000000000; got -1"),
-    "ClaimsAccuracy": ("invalid_output", "validation_accuracy must be between 0 and 1; got nan"),
-    "SendsExamples": ("invalid_output", "penalty must be between 0 and 2147483647; got inf"),
-    "AsksForEveryImage": ("crashed", "Images of at most 64 examples can be requested at once; got 1000."),
-    "AsksOddly": ("crashed", "The view does not exist."),
-    "SendsEmptyLists": ("invalid_output", "a message of more than 524288 values and brackets"),
-}
+STATUSES = tomllib.loads(Path(__file__).with_name("statuses.toml").read_text())
 LIMITED = {"Hangs", "HangsInPredict"}
 PRINTED = {"Raises": "about to fail", "EatsMemoryWithoutProcess": "memfd True\nsegment True"}
 PRINTED |= {"Hangs": "going to sleep"}
