@@ -17,13 +17,14 @@ from typing import Any
 import numpy as np
 
 from nsl_bench import __version__
-from nsl_bench.core import cache, registry
+from nsl_bench.core import cache, imported, registry
 from nsl_bench.core.code_files import specs_in
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.types import UInts8
 from nsl_bench.data.splits import make_source
 from nsl_bench.learners.base import About
 from nsl_bench.learners.command import command_of, is_command, version_of_command
+from nsl_bench.learners.environments import entrants
 from nsl_bench.run.bench import Bench
 from nsl_bench.run.job import Job
 from nsl_bench.run.plan import version_of_network
@@ -168,7 +169,7 @@ def _spec(manifest: Manifest, learner: str | None) -> str:
     """The learner to run. A submission's own words are run only where they name what is installed."""
     if learner is not None:
         return learner
-    installed = registry.names("learner")
+    installed = {*registry.names("learner"), *(f"{imported.ENVIRONMENT}{name}" for name in entrants())}
     if is_command(manifest.learner) or any(
         registry.learner_spec(spec).name not in installed for spec in specs_in(manifest.learner)
     ):
