@@ -203,16 +203,12 @@ def test_what_timed_out_at_0_is_not_started_again(script: Script, tmp_path: Path
     assert tally.failed == 2 + (2 if status in ("timeout", "crashed") else 0)
 
 
-def test_what_is_on_the_board_is_not_done_again(
-    script: Script, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_on_the_board_is_not_done_again(script: Script, tmp_path: Path) -> None:
     """Nor does what was given up there start, now that other runs of the contest are missing."""
-    monkeypatch.setattr("nsl_bench.run.plan.PROTOCOL", 2)  # the committed entry's
     reference = script("reference")
     contest = little_zoo()
     rules = next(one for one in reference.ENTRIES if one.track == "symbolic")  # needs no network
     told, versions = reference.on_the_board(COMMITTED / "ffnsl-on-true-concepts")
-    rules = replace(rules, learner="ffnsl:time_limit=30")  # the committed entry's
     assert {job.key() for job in reference.jobs_of(rules, contest)} <= told.keys() and len(versions) == 1
     majority = next(one for one in reference.ENTRIES if one.learner == "majority")
     jobs = list(reference.jobs_of(majority, contest))
