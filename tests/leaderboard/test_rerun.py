@@ -115,7 +115,7 @@ def test_runs_that_come_out_otherwise(sealed: Played, reported: tuple[Path, Path
     assert "is not installed; give the submitter's file" in str(done.exception)
     known = SimpleNamespace(learner="tuned:env:figs,trials=2")
     assert rerun._spec(known, None) == known.learner  # type: ignore[arg-type]
-    with pytest.raises(UserError, match="'env:../figs' is not installed"):
+    with pytest.raises(UserError, match=r"'env:\.\./figs' is not installed"):
         rerun._spec(SimpleNamespace(learner="env:../figs"), None)  # type: ignore[arg-type]
 
 
