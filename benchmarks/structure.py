@@ -91,7 +91,7 @@ def run(store: Store, chosen: Sequence[Grid], jobs: int) -> int:
         Bench(limits=None, workers=1),
         say,
         executor=Executor.processes(jobs),
-        notify=lambda record, done, total: print(f"[{done}/{total}] {record.status}: {record.job}"),
+        notify=lambda record, done, total, left: print(f"[{done}/{total}] {record.status}: {record.job}"),
     )
     return tally.failed + tally.failed_before
 

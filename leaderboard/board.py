@@ -208,8 +208,9 @@ class Board:
             better = sorted((d.mean, e.title) for e, d in others.items() if d.word == "better")
             if better:
                 mean, title = better[-1]
+                are = "learners is" if len(better) == 1 else "learners are"
                 yield (
-                    f"On {contest.name} {len(better)} of {len(others)} learners are better than FFNSL, "
+                    f"On {contest.name} {len(better)} of {len(others)} {are} better than FFNSL, "
                     f"{title} by {100 * mean:.1f} points."
                 )
             elif others:

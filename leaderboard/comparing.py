@@ -19,7 +19,7 @@ from typing import Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.run.statistics import NOTHING, Pairs, half_width, holm, paired_interval, pairwise
+from nsl_bench.run.statistics import NOTHING, Pairs, half_width, holm, p_values, pairwise, std_err, verdict
 
 _LEVEL = 0.05
 Matrix = npt.NDArray[np.float64]
@@ -53,11 +53,16 @@ class Difference:
         Args:
             better: float64 [splits].
         """
-        mean = float(better.mean())
-        low, high = paired_interval(better)
-        if not math.isfinite(low) or high - low <= NOTHING:
+        mean, error, df = better.mean(), std_err(better), len(better) - 1.0
+        return cls.of(float(mean), error, df, float(p_values(mean, np.array(error), np.array(df))))
+
+    @classmethod
+    def of(cls, mean: float, error: float, df: float, p_value: float) -> Difference:
+        """Of a mean with its standard error and degrees of freedom; without a word if `p_value` is NaN."""
+        if not error > NOTHING:  # no draw of splits or examples differs from another one
             return cls(mean, math.nan, math.nan, "tie" if abs(mean) <= NOTHING else "")
-        return cls(mean, low, high, "better" if low > 0 else "worse" if high < 0 else "tie")
+        reach = half_width(error, df)
+        return cls(mean, mean - reach, mean + reach, verdict(mean, p_value))
 
 
 class Comparison(Generic[L]):
@@ -95,7 +100,7 @@ class Comparison(Generic[L]):
 
     def difference(self, learner: L, other: L) -> Difference:
         """How much better a learner is than another one, with the interval and without a word."""
-        return self._difference(self._place[learner], self._place[other], None)
+        return self._difference(self._place[learner], self._place[other], math.nan)
 
     def against(self, other: L) -> dict[L, Difference]:
         """How much better each learner is than one of them, corrected over the others."""
@@ -115,16 +120,10 @@ class Comparison(Generic[L]):
             if i != k
         }
 
-    def _difference(self, i: int, k: int, corrected: float | None) -> Difference:
+    def _difference(self, i: int, k: int, corrected: float) -> Difference:
         pairs = self.pairs
         mean, error, df = (float(m[i, k]) for m in (pairs.differences, pairs.std_errs, pairs.df))
-        if error <= NOTHING:  # no draw of splits or examples differs from another one
-            return Difference(mean, math.nan, math.nan, "tie" if abs(mean) <= NOTHING else "")
-        reach = half_width(error, df)
-        word = ""
-        if corrected is not None:
-            word = "tie" if corrected >= _LEVEL else "better" if mean > 0 else "worse"
-        return Difference(mean, mean - reach, mean + reach, word)
+        return Difference.of(mean, error, df, corrected)
 
     @cached_property
     def _corrected(self) -> Matrix:

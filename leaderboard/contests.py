@@ -242,7 +242,8 @@ def incomplete(entered: Iterable[tuple[Contest, str, Cell]], track: str) -> list
         wanted = contest.cells_of(track)
         missing = [cell for cell in wanted if cell not in cells]
         if missing:
-            sentences.append(f"{line}: {len(missing)} of {len(wanted)} runs are missing: {listed(missing)}.")
+            are = "runs is" if len(missing) == 1 else "runs are"
+            sentences.append(f"{line}: {len(missing)} of {len(wanted)} {are} missing: {listed(missing)}.")
     return sentences
 
 

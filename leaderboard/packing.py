@@ -110,11 +110,9 @@ def is_code(codes: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.bool_]:
 
 def decoded(codes: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.float32]:
     """The probabilities of codes, float32 of the same shape, [n, labels]."""
-    left = codes == _LEFT
-    sizes = np.abs(np.where(left, 0, codes.astype(np.int64)))
-    values = np.where(codes < 0, 1 - _PLAIN[sizes], _PLAIN[sizes])
+    values = _VALUES[codes]
     rest = (1 - values.sum(axis=-1, keepdims=True)).clip(0)
-    result: npt.NDArray[np.float32] = np.where(left, rest, values).astype(np.float32)
+    result: npt.NDArray[np.float32] = np.where(codes == _LEFT, rest, values).astype(np.float32)
     return result
 
 
@@ -122,6 +120,9 @@ _PLAIN = np.array(
     [size / 1000 if size <= 1000 else 10.0 ** -(2 + (size - 1000) / _STEPS) for size in range(_MOST + 1)]
 )
 """The probability of each number without a sign."""
+
+_VALUES = np.concatenate([_PLAIN, np.zeros(_LEFT - _MOST), 1 - _PLAIN[:0:-1]])
+"""The probability of each code, those below 0 from the end; 0 of what the others leave."""
 
 
 def run_rows(run: str, frame: pd.DataFrame, names: Sequence[str]) -> Iterable[dict[str, Any]]:

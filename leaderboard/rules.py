@@ -69,8 +69,8 @@ def judge_rules(
     if not differing:
         return []
     return [
-        f"In {len(differing)} runs the rules are not shown to be what the learner answers with, because they "
-        f"agree with less than {100 * BOUND:g} % of its answers; they do not count: {listed(differing)}."
+        f"In {len(differing)} of the runs the rules are not shown to be what the learner answers with: they "
+        f"agree with less than {100 * BOUND:g} % of its answers, and do not count: {listed(differing)}."
     ]
 
 

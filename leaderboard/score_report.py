@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from nsl_bench.core.errors import UserError
+from nsl_bench.core.errors import UserError, counted
 from nsl_bench.core.metrics import METRICS
 from nsl_bench.core.types import Status
 
@@ -190,7 +190,7 @@ def comment(report: ScoreReport) -> str:
         lines += [*(f"- {_plain(note)}" for note in report.notes), ""]
     if report.manifest is not None:
         track, licence = report.manifest.track, _plain(report.manifest.licence)
-        scored = f", {len(report.runs)} runs scored from their predictions" if report.runs else ""
+        scored = f", {counted(len(report.runs), 'run')} scored from their predictions" if report.runs else ""
         lines.append(f"Track `{track}`, licence {licence}{scored}.")
     if report.standing:
         lines += ["", _plain(report.standing)]

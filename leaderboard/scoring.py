@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from nsl_bench.core.declared import quoted
-from nsl_bench.core.errors import did_you_mean, unknown
+from nsl_bench.core.errors import counted, did_you_mean, unknown
 from nsl_bench.logic.guarded.call import RULES, guarded
 from nsl_bench.logic.guarded.child import Advice, Allowance, Ended
 from nsl_bench.logic.guarded.worker import stage
@@ -118,8 +118,8 @@ def _score_sealed(
     entry = round_.entry(manifest)
     if entry is None:
         raise Rejected(
-            f"The round {round_.name} was revealed on {round_.revealed}, and this submission is not one of "
-            f"the {len(round_.entries)} entries accepted before. It came later, or was changed."
+            f"The round {round_.name} was revealed on {round_.revealed}, and this submission is not of the "
+            f"{len(round_.entries)} accepted before. It came later, or was changed."
         )
     return _score(folder, manifest, round_.board_contests(entry.by), limits)
 
@@ -135,7 +135,7 @@ def _take(folder: Path, manifest: Manifest, round_: Round, limits: Limits, by: B
         share for _, evaluation, _, share in rows_in(folder, checked, limits) if evaluation != CONCEPTS
     ]
     check_rules(checked.entered, limits, began + limits.seconds)
-    summary = f"{len(checked.entered)} runs; they are scored when the round {round_.name} is revealed."
+    summary = f"{counted(len(checked.entered), 'run')}, scored when the round {round_.name} is revealed."
     notes = (*checked.notes, *contrary_note(contrary), summary)
     return ScoreReport(manifest.name, (), notes, manifest=manifest)
 
@@ -190,13 +190,15 @@ def check(folder: Path, manifest: Manifest, contests: Sequence[Contest], limits:
     outside = len(runs) - len(truths)
     if not truths:
         what = f"the round {manifest.round}" if manifest.round else "the board"
-        raise Rejected(f"None of the {outside} runs belongs to a contest of {what}.")
+        raise Rejected(f"None of the runs ({outside}) belongs to a contest of {what}.")
     if outside:
-        notes.append(f"{outside} runs belong to no contest of the board and are left out.")
+        which = counted(outside, "run belongs", "runs belong")
+        notes.append(f"{which} to no contest of the board; left out.")
     entered = [(run, truths[run.id]) for run in runs if run.id in truths]
     count = Counter((_line(truth), truth.cell) for _, truth in entered)
     twice = [f"{line}: {cell}" for (line, cell), n in count.items() if n > 1]
-    problems = [f"{len(twice)} runs are given more than once: {listed(twice)}."] if twice else []
+    again = counted(len(twice), "run is", "runs are")
+    problems = [f"{again} given more than once: {listed(twice)}."] if twice else []
     problems += _not_applicable(entered, manifest.not_applicable, contests)
     lines = ((truth.contest, run.job.network or "", truth.cell) for run, truth in entered)
     problems += incomplete(lines, manifest.track)
@@ -307,8 +309,8 @@ def _failure_note(failed: Sequence[Run]) -> list[str]:
     count = Counter(run.status.replace("_", " ") for run in failed)
     how = ", ".join(f"{status}: {n}" for status, n in sorted(count.items()))
     return [
-        f"{len(failed)} runs failed ({how}); they count as the majority class of their train labels, and no "
-        "better than the worst run that did not fail."
+        f"{counted(len(failed), 'run')} failed ({how}). A failed run counts as the majority class of its "
+        "train labels, and no better than the worst run that did not fail."
     ]
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from nsl_bench.core.errors import UserError
+from nsl_bench.core.errors import UserError, counted
 from nsl_bench.run.exchange import jobs_in
 from nsl_bench.sandbox.sealing import DataSeed, commitment_of
 
@@ -143,7 +143,7 @@ def verify(
         yield _data_again(grid, round_)
     if round_.entries and not any((submissions / entry.folder).is_dir() for entry in round_.entries):
         yield Finding(
-            f"{len(round_.entries)} entries scored again",
+            f"{counted(len(round_.entries), 'entry', 'entries')} scored again",
             f"{submissions} contains none of them; name the right folder with --submissions",
             checked=False,
         )
@@ -160,7 +160,7 @@ def verify(
 
 def check_chain(round_: Round) -> Finding:
     """Whether the entries are as they came in, by their links."""
-    what = f"{len(round_.entries)} entries form one chain from the sealing on"
+    what = counted(len(round_.entries), "entry forms", "entries form") + " one chain from the sealing on"
     for number, (entry, link) in enumerate(zip(round_.entries, round_.links(), strict=True), 1):
         if entry.link != link:
             return Finding(
@@ -174,9 +174,8 @@ def check_chain(round_: Round) -> Finding:
 def check_receipt(round_: Round, file: Path) -> Iterator[Finding]:
     """Check a round's entries against an entrant's receipt, or an earlier copy of the round's file."""
     receipt = read_receipt(file)
-    what = (
-        f"{file}: its {len(receipt.entries)} entries are the first of the round {round_.name}, in their order"
-    )
+    entries = counted(len(receipt.entries), "entry is", "entries are")
+    what = f"{file}: its {entries} the first of the round {round_.name}, in their order"
     wrong = list(differences(round_, receipt))
     yield from (Finding(f"{file}", why) for why in wrong)
     if not wrong:
@@ -255,7 +254,8 @@ def check_package(round_: Round, package: Path) -> Iterator[Finding]:
 
 
 def _folders_again(contest: SealedContest, folder: Path) -> Finding:
-    what = f"{contest.base}: {len(contest.cells)} folders match those of the round"
+    match = counted(len(contest.cells), "folder matches", "folders match")
+    what = f"{contest.base}: {match} those of the round"
     lacking, wrong = set(contest.cells), []
     for place, job in jobs_in(folder).items() if folder.is_dir() else ():
         cell = contest.cell(job)

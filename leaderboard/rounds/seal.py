@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from nsl_bench.core.declared import quoted
-from nsl_bench.core.errors import UserError, unknown
+from nsl_bench.core.errors import UserError, counted, unknown
 from nsl_bench.core.interrupts import uninterrupted
 from nsl_bench.run.bench import Bench
 from nsl_bench.sandbox.sealing import DataSeed
@@ -81,7 +81,7 @@ def seal(
             bench = Bench(device, workers=os.cpu_count() or 1)
             grids = []
             for contest in contests:
-                notify(f"Making what entrants of {contest.name} get: {len(contest.cells)} folders.")
+                notify(f"Making {counted(len(contest.cells), 'folder')} for entrants of {contest.name}.")
                 folder = package / contest.name
                 grids.append(write_contest(contest, folder, name, seed, bench, network))
             round_ = empty_round(name, seed.commitment, date, grids)

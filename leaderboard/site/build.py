@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from nsl_bench import __version__
 from nsl_bench.core import registry
-from nsl_bench.core.errors import UserError
+from nsl_bench.core.errors import UserError, counted
 from nsl_bench.core.metrics import METRICS
 from nsl_bench.core.workers import spread
 from nsl_bench.report.curves import Series, points_of
@@ -119,7 +119,7 @@ def _environment() -> Environment:
     told = (line.split(", ", 1) for line in metadata("nsl-bench").get_all("Project-URL", []))
     links = {name.lower(): address for name, address in told}
     environment.globals.update(
-        metrics=METRICS, version=__version__, tables=tuple(takeaway.FORMS), links=links
+        metrics=METRICS, version=__version__, tables=tuple(takeaway.FORMS), links=links, counted=counted
     )
     return environment
 

@@ -23,14 +23,12 @@ def write_tables(board: Board, contest: Contest, folder: Path) -> None:
     """Mean and standard error at every point of a contest that has entries, in each form."""
     folder.mkdir(parents=True, exist_ok=True)
     runs = board.frame(contest)
-    for ending, form in FORMS.items():
-        metrics = [m for m in DEFAULT_METRICS if m in runs]
-        if ending == "csv":
-            table = summarise(runs, metrics)
-            standing = {entry.title: entry.standing.word for entry in board.of(contest)}
-            text = csv_text(table.assign(standing=table["learner"].map(standing)))
-        else:
-            text = written(tables(runs, metrics), form)
+    metrics = [m for m in DEFAULT_METRICS if m in runs]
+    table, made = summarise(runs, metrics), tables(runs, metrics)
+    standing = {entry.title: entry.standing.word for entry in board.of(contest)}
+    texts = {"csv": csv_text(table.assign(standing=table["learner"].map(standing)))}
+    texts |= {ending: written(made, form) for ending, form in FORMS.items() if ending != "csv"}
+    for ending, text in texts.items():
         (folder / f"{contest.name}.{ending}").write_text(text, encoding="utf-8")
 
 

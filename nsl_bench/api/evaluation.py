@@ -22,9 +22,10 @@ from nsl_bench.core.shift import named_shifts
 from nsl_bench.core.tracks import Track
 from nsl_bench.data.splits import make_source
 from nsl_bench.learners.base import About, track_of
+from nsl_bench.learners.command import command_of, is_command
 from nsl_bench.run.grid import Grid, Options
 from nsl_bench.run.plan import jobs_of
-from nsl_bench.run.sweep import Executor, Tally, sweep, to_do
+from nsl_bench.run.sweep import Executor, Notify, Tally, sweep, to_do
 
 if TYPE_CHECKING:
     from nsl_bench.learners.view import View
@@ -36,7 +37,7 @@ class Evaluation:
     """A set of runs and the results folder that they go to.
 
     Args:
-        out: results folder; created if it does not exist.
+        out: results folder; created by the first run.
         own: learners that exist only in this process: their name in the grids, and a function from a seed to
             a learner.
 
@@ -53,6 +54,7 @@ class Evaluation:
     ) -> None:
         from nsl_bench.perception.training import pick_device
         from nsl_bench.run.store import Store
+        from nsl_bench.sandbox.command import found
         from nsl_bench.sandbox.host import about
         from nsl_bench.sandbox.sealing import check_limits
 
@@ -74,7 +76,10 @@ class Evaluation:
         ask = None if options.limits is None else partial(about, limits=options.limits)
         sealed = "" if options.data_seed is None else options.data_seed.commitment
         self.jobs = jobs_of(grids, self._describe(ask) if self.own else ask, sealed)
-        self.store = Store(out)
+        commands = () if options.scheduler else {job.learner for job in self.jobs if is_command(job.learner)}
+        for spec in sorted(commands):
+            found(command_of(spec)[1])
+        self.store = Store(out, create=False)
 
     def _describe(self, ask: Callable[[str], About] | None) -> Callable[[str], About]:
         from nsl_bench.learners.base import describe_here
@@ -96,13 +101,13 @@ class Evaluation:
     def run(
         self,
         on_failure: Callable[[Record], None] = lambda record: None,
-        notify: Callable[[Record, int, int], None] = lambda record, done, total: None,
+        notify: Notify = lambda *_: None,
         preparing: Callable[[str], None] = lambda sentence: None,
     ) -> Tally:
         """Do the missing runs. Each result is saved as soon as its run finishes.
 
         Args:
-            notify: called with every record, the number of runs done, and the number of runs to do.
+            notify: called with every record, the numbers of runs done and to do, and the time that is left.
             preparing: called with a sentence before an environment of a learner is made.
         """
         from nsl_bench.run.bench import Bench
@@ -121,6 +126,7 @@ class Evaluation:
         dask = None if options.scheduler is None else Executor.dask(options.scheduler)
         if dask is None:
             prepared((job.learner for job in self.todo), preparing)
+        self.store.create()
         executor = dask or Executor.processes(parallel)
         more: dict[str, Any] = {"rerun": options.rerun, "notify": notify}
         tally = sweep(apart, self.store, bench, on_failure, executor=executor, **more)
@@ -208,7 +214,7 @@ def evaluate(
         for task in ([tasks] if isinstance(tasks, str) else tasks)
     ]
     evaluation = Evaluation(grids, folder, options or Options(), own)
-    evaluation.run(_say, lambda record, done, total: callback(record) if callback else None)
+    evaluation.run(_say, lambda record, *_: callback(record) if callback else None)
     results = Results(folder, names=names_shown)
     results.keep(frozenset(job.key() for job in evaluation.jobs), temporary)
     return results

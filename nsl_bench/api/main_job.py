@@ -12,7 +12,6 @@ from nsl_bench.api.results import Results
 from nsl_bench.core.errors import UserError
 from nsl_bench.run.grid import Grid, Options
 from nsl_bench.run.record import Record
-from nsl_bench.run.sweep import TimeLeft
 
 _SHARES = (0.0, 50.0, 90.0)
 _EVERY = 10
@@ -62,10 +61,8 @@ def run_main_job(
         for task, shift, learners in GRIDS
     ]
     evaluation = Evaluation(grids, Path(out), Options(limits=None))
-    time_left = TimeLeft(evaluation.todo)
 
-    def progress(record: Record, done: int, total: int) -> None:
-        left = time_left.after(record)
+    def progress(record: Record, done: int, total: int, left: str) -> None:
         if done % _EVERY == 0 or done == total:
             notify(f"{done} of {total} runs; {time.perf_counter() - clock:.0f} s, about {left} left")
 

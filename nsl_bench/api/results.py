@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from nsl_bench.core.errors import UserError, unknown
+from nsl_bench.core.errors import UserError, counted, unknown
 from nsl_bench.core.metrics import METRICS
 
 if TYPE_CHECKING:
@@ -413,7 +413,7 @@ class Results:
             return f"<Results: no runs in {self.folder}>"
         runs = self.frame
         failed = int((~runs["status"].isin(["ok", "not_applicable"])).sum())
-        parts = [f"{len(runs)} runs", *([f"{failed} failed"] if failed else [])]
+        parts = [counted(len(runs), "run"), *([f"{failed} failed"] if failed else [])]
         learners = ", ".join(self.names.get(name, name) for name in runs["learner"].unique())
         return f"<Results: {', '.join(parts)}; {', '.join(runs['benchmark'].unique())}; {learners}>"
 

@@ -9,7 +9,7 @@ import click
 
 from nsl_bench.cli.declared import FILE, OLD_FILE, OLD_FOLDER, WHOLE, declared
 from nsl_bench.cli.grid import percentages
-from nsl_bench.core.errors import Interrupted, UserError
+from nsl_bench.core.errors import Interrupted, UserError, counted
 
 
 @declared()
@@ -98,7 +98,7 @@ def generate(
         click.echo(f"{manifest.benchmark} {manifest.version} is superseded by {manifest.superseded_by}.")
     for config, splits_of in manifest.configs.items():
         for split, entry in splits_of.items():
-            click.echo(f"{config}/{split}: {entry.rows} rows, {entry.content_hash}")
+            click.echo(f"{config}/{split}: {counted(entry.rows, 'row')}, {entry.content_hash}")
             for percent, content_hash in entry.percents.items():
                 click.echo(f"{config}/{split}, {percent} % shifted: {content_hash}")
 
@@ -158,8 +158,8 @@ def publish(
     for path, size in sizes.items():
         click.echo(f"{size:>12,}  {path}")
     done = "Would send" if dry_run else "Sent"
-    total = sum(sizes.values())
-    click.echo(f"{done} {len(sizes)} file{'s' * (len(sizes) > 1)}, {total:,} bytes, to {where}{tagged}.")
+    sent = f"{counted(len(sizes), 'file')}, {sum(sizes.values()):,} bytes"
+    click.echo(f"{done} {sent}, to {where}{tagged}.")
 
 
 def _scores(folder: Path, data: tuple[str, ...], learner: str | None) -> dict[str, bytes]:

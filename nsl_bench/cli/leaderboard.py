@@ -20,6 +20,7 @@ from nsl_bench.cli.board_options import (
 )
 from nsl_bench.cli.declared import FILE, FOLDER, declared
 from nsl_bench.cli.rounds import enter, rerun, reveal, run_entry, seal, verify_round
+from nsl_bench.core.errors import counted
 from nsl_bench.core.tracks import Track
 
 
@@ -50,9 +51,10 @@ def submit(
         results, out, learner=learner, track=track, tuning_trials=tuning_trials, board=board, **words
     )
     for contest, count in entry.runs.items():
-        click.echo(f"{contest}: {count} runs")
+        click.echo(f"{contest}: {counted(count, 'run')}")
     if entry.left_out:
-        click.echo(f"{entry.left_out} runs belong to no contest of the board and are left out.", err=True)
+        outside = counted(entry.left_out, "run belongs", "runs belong")
+        click.echo(f"{outside} to no contest of the board; left out.", err=True)
     check = line("score-submission", out, board=board)
     click.echo(f"The submission of {entry.manifest.name} is in {out}. Check it with: {check}")
 
@@ -133,7 +135,7 @@ def contests(
     from nsl_bench.leaderboard.contests import read_contests
 
     for contest in read_contests(board):
-        click.echo(f"# {contest.name}: {len(contest.cells)} runs")
+        click.echo(f"# {contest.name}: {counted(len(contest.cells), 'run')}")
         click.echo(contest.command(learner, network=network, out=out))
 
 
@@ -153,7 +155,8 @@ def build(
     from nsl_bench.leaderboard.interface import build_site
 
     site = build_site(out, submissions=submissions, board=board, pictures=pictures)
-    click.echo(f"{site.entries} entries, {site.runs:,} runs: {site.files} files in {site.folder}.")
+    counts = f"{counted(site.entries, 'entry', 'entries')}, {counted(site.runs, 'run')}"
+    click.echo(f"{counts}: {counted(site.files, 'file')} in {site.folder}.")
 
 
 @declared()
@@ -176,7 +179,7 @@ def rescore(
         report = score(folder, contests, notify=Progress(), rounds=rounds)
         if report.accepted:
             write_scores(report, folder / SCORES)
-            click.echo(f"{folder.name}: {len(report.runs)} runs scored.")
+            click.echo(f"{folder.name}: {counted(len(report.runs), 'run')} scored.")
         else:
             refused += 1
             click.echo(comment(report), nl=False)

@@ -12,7 +12,7 @@ import click
 from nsl_bench.cli.board_options import Choice, Device, Jobs
 from nsl_bench.cli.declared import FILE, FOLDER, declared, options_of
 from nsl_bench.cli.grid import percentages
-from nsl_bench.core.errors import UserError, did_you_mean, unknown
+from nsl_bench.core.errors import UserError, counted, did_you_mean, unknown
 
 if TYPE_CHECKING:
     from nsl_bench.api.results import Format, Results
@@ -90,29 +90,31 @@ def _report(
     """Print the tables that are asked for, and draw."""
     from nsl_bench.report.tables import interventions as with_true_concepts
 
-    click.echo(results.table(metrics or None, form, layout), nl=False)
-    if form == "csv":
-        _say_what_counts(results)
+    texts = [results.table(metrics or None, form, layout)]
     if against is not None:
-        click.echo(f"\n{results.against(against, metrics or None, form)}", nl=False)
+        texts.append(results.against(against, metrics or None, form))
     if confusion:
-        click.echo(f"\n{results.confusion(form)}", nl=False)
+        texts.append(results.confusion(form))
     if intervals:
         title = "95 % intervals of accuracy, and what its standard error is made of"
-        _print_table(title, results.intervals(), form)
+        texts.append(_table(title, results.intervals(), form))
     if interventions:
-        _print_table("Accuracy given true concepts", with_true_concepts(results.frame), form)
+        texts.append(_table("Accuracy given true concepts", with_true_concepts(results.frame), form))
     folder = (out or results.folder / "curves") if curves else None
-    drawn = _analysed(results, predicates, perceived, form, folder, picture_format)
+    more, drawn = _analysed(results, predicates, perceived, form, folder, picture_format)
     if folder is not None:
         drawn += [*results.curves(folder, metrics or None, picture_format)]
         drawn += _more_pictures(results, folder, picture_format)
     if figure is not None:
         drawn.append(results.figure(figure, metrics or None, width=width, font_size=font_size))
+    count = 0 if predictions is None else results.write_predictions(predictions)
+    click.echo("\n".join(texts + more), nl=False)  # once nothing that was asked for can be refused
+    if form == "csv":
+        _say_what_counts(results)
     for path in drawn:
         click.echo(f"Curves: {path}", err=True)
     if predictions is not None:
-        click.echo(f"{results.write_predictions(predictions)} predictions: {predictions}", err=True)
+        click.echo(f"{counted(count, 'prediction')}: {predictions}", err=True)
 
 
 @declared()
@@ -174,12 +176,11 @@ def _say_what_counts(results: Results) -> None:
         click.echo(note, err=True)
 
 
-def _print_table(title: str, table: Any, form: Format) -> None:
+def _table(title: str, table: Any, form: Format) -> str:
     from nsl_bench.report.escaping import csv_text
     from nsl_bench.report.typeset import laid, written
 
-    text = csv_text(table) if form == "csv" else written([laid(title, table)], form)
-    click.echo(f"\n{text}", nl=False)
+    return csv_text(table) if form == "csv" else written([laid(title, table)], form)
 
 
 def _analysed(
@@ -189,28 +190,28 @@ def _analysed(
     form: Format,
     folder: Path | None,
     picture_format: str,
-) -> list[Path]:
-    """Print what rules are about and what networks see; the pictures of it, if there is a folder for them."""
+) -> tuple[list[str], list[Path]]:
+    """Tables of what rules are about and what networks see; their pictures, if there is a folder for them."""
     from nsl_bench.report import analysis
 
-    drawn: list[Path] = []
+    texts, drawn = list[str](), list[Path]()
     if predicates:
         shares = analysis.rule_shares(results, predicates)
         mentioned = analysis.subjects(results)
         for name in (name for name in predicates if name not in {*mentioned, analysis.TRUE_RULE}):
             click.echo(f"Note: no hypothesis mentions {name}.{did_you_mean(name, mentioned)}", err=True)
-        _print_table("Share of repeats with a rule about", shares, form)
+        texts.append(_table("Share of repeats with a rule about", shares, form))
         if folder:
             drawn += analysis.draw_shares(shares, predicates, folder, "rules", format=picture_format)
     if perceived:
         seen = analysis.perceived_shares(results)
-        _print_table("What the train images are taken for", seen, form)
+        texts.append(_table("What the train images are taken for", seen, form))
         features = analysis.recognised_shares(results)
         if len(features):
-            _print_table("What is recognised in the train images", features, form)
+            texts.append(_table("What is recognised in the train images", features, form))
         if folder:
             drawn += analysis.draw_perceived(analysis.frequent_shares(seen), folder, format=picture_format)
-    return drawn
+    return texts, drawn
 
 
 def _more_pictures(results: Results, folder: Path, picture_format: str) -> list[Path]:

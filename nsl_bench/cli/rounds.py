@@ -27,7 +27,7 @@ from nsl_bench.cli.board_options import (
 from nsl_bench.cli.declared import FILE, FOLDER, OLD_FILE, OLD_FOLDER, WHOLE, declared
 from nsl_bench.cli.grid import data_seed_option, percentages
 from nsl_bench.cli.running import limit_options, limits_of, say
-from nsl_bench.core.errors import UserError
+from nsl_bench.core.errors import UserError, counted
 from nsl_bench.core.tracks import Track
 
 if TYPE_CHECKING:
@@ -79,7 +79,8 @@ def seal(
         notify=Progress(),
     )
     runs = sum(len(contest.cells) for contest in contests)
-    click.echo(f"The round {name} is sealed: {len(contests)} contests, {runs} runs.")
+    counts = f"{counted(len(contests), 'contest')}, {counted(runs, 'run')}"
+    click.echo(f"The round {name} is sealed: {counts}.")
     click.echo(f"Publish {folder_of(board) / name}.json (commitment {round_.commitment[:12]}...) and {out}.")
     reveals = line("leaderboard", "reveal", name, **{"data-seed-file": seed_file}, board=board)
     click.echo(f"Keep {seed_file} secret until you reveal the round with: {reveals}")
@@ -107,7 +108,7 @@ def enter(
     name = learner or slug(words["name"])
     manifest, counts = entered(package, out, {**words, "learner": name, "track": track, "date": today()})
     for contest, count in counts.items():
-        click.echo(f"{contest}: {count} runs")
+        click.echo(f"{contest}: {counted(count, 'run')}")
     click.echo(f"The submission of {manifest.name} to the round {manifest.round} is in {out}.")
 
 
@@ -225,11 +226,12 @@ def reveal(
     round_ = read_round(name, board)
     seed = _seed(round_, data_seed, folder_of(board) / f"{name}.json")
     round_ = revealed(round_, seed, board, today(), submissions)
-    click.echo(f"The round {name} is revealed: {len(round_.entries)} entries.")
+    click.echo(f"The round {name} is revealed: {counted(len(round_.entries), 'entry', 'entries')}.")
     failed = 0
     for entry, report in score_entries(round_, submissions, LIMITS, Progress()):
         failed += not report.accepted
-        what = f"{len(report.runs)} runs scored" if report.accepted else f"not scored: {report.problems[0]}"
+        scored = f"{counted(len(report.runs), 'run')} scored"
+        what = scored if report.accepted else f"not scored: {report.problems[0]}"
         click.echo(f"{entry.name} ({entry.by}): {what}")
     check = line("leaderboard", "verify-round", name, submissions=submissions, board=board)
     click.echo(f"Anyone can check it with: {check}")

@@ -10,7 +10,7 @@ import click
 
 from nsl_bench.cli.declared import WHOLE, declared, options_of
 from nsl_bench.cli.grid import data_seed_option
-from nsl_bench.core.errors import UserError
+from nsl_bench.core.errors import UserError, counted
 
 if TYPE_CHECKING:
     from nsl_bench.logic.guarded.learning import Learned
@@ -138,9 +138,9 @@ def _print_space(
         listed = [{"cost": cost, "rule": rule} for cost, rule in rules]
         _print_json({"rules": listed, "complete": horizon is None, "missing_cost": horizon})
     elif horizon is None:
-        click.echo(f"% {len(rules)} rules")
+        click.echo(f"% {counted(len(rules), 'rule')}")
     else:
-        click.echo(f"% cut after {len(rules)} rules; each of the others costs at least {horizon}")
+        click.echo(f"% cut after {counted(len(rules), 'rule')}; each of the others costs at least {horizon}")
 
 
 def _as_json(learned: Learned) -> dict[str, Any]:

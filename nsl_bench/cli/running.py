@@ -13,7 +13,7 @@ import click
 from nsl_bench.cli import command_line, problems_found
 from nsl_bench.cli.declared import FOLDER, OLD_FOLDER, WHOLE, declared, options_of
 from nsl_bench.cli.grid import data_seed_option, grid_options, grids_of, whole_numbers
-from nsl_bench.core.errors import Interrupted, UserError
+from nsl_bench.core.errors import Interrupted, UserError, counted
 from nsl_bench.core.tracks import Track
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def run(
     from nsl_bench.api.evaluation import Evaluation
     from nsl_bench.run.grid import Options
     from nsl_bench.run.logs import logger
-    from nsl_bench.run.sweep import SchedulerLost, TimeLeft
+    from nsl_bench.run.sweep import SchedulerLost
 
     if (executor == "dask") != (scheduler is not None):
         raise UserError("--executor dask and --scheduler ADDRESS must be given together.")
@@ -125,11 +125,10 @@ def run(
     if dry_run:
         return 0
     before = len(evaluation.store.statuses())
+    evaluation.store.create()  # before the log, without which it would be a folder of something else
     logged = None if log is None else logger(log, out)
-    time_left = TimeLeft(todo)
 
-    def count(record: Record, done: int, total: int) -> None:
-        left = time_left.after(record)
+    def count(record: Record, done: int, total: int, left: str) -> None:
         if not sys.stderr.isatty():  # a line a run in place of the bar
             text = f"[{done}/{total}] {record.status}: {record.job} ({record.seconds:.1f} s)"
             click.echo(f"{text}, about {left} left" if done < total else text, err=True)
@@ -141,7 +140,7 @@ def run(
     except KeyboardInterrupt:
         stored = len(evaluation.store.statuses())
         raise Interrupted(
-            f"Interrupted; {stored} runs are kept in {out} ({stored - before} new); "
+            f"Interrupted; {counted(stored, 'run is', 'runs are')} kept in {out} ({stored - before} new); "
             "run the same command again to resume."
         ) from None
     except SchedulerLost as error:
@@ -166,7 +165,7 @@ def plan(**options: Any) -> None:
     grids = grids_of(options)
     count = len(jobs_of(grids))
     click.echo(write(grids), nl=False)
-    click.echo(f"{count} runs.", err=True)
+    click.echo(f"{counted(count, 'run')}.", err=True)
 
 
 _SECONDS = 60.0
@@ -252,13 +251,13 @@ def export(
     options["learners"] = (name,)
     if images:
         written = sum(export_images(grid, out) for grid in grids_of(options))
-        click.echo(f"{written} images written to {out}.")
+        click.echo(f"{counted(written, 'image')} written to {out}.")
         return
     sealed = "" if data_seed is None else data_seed.commitment
     jobs = jobs_of(grids_of(options), lambda _: About(supervision, ""), sealed)
     bench = Bench(device, data_seed=data_seed)
     count = sum(1 for _ in write(jobs, out, bench, images=images is None, form=form))
-    click.echo(f"{count} folders written to {out}; {len(jobs) - count} already existed.")
+    click.echo(f"{counted(count, 'folder')} written to {out}; {len(jobs) - count} already existed.")
 
 
 @declared()
@@ -297,7 +296,8 @@ def score(
         else:
             failed += 1
             say(outcome.record)
-    click.echo(f"{done} folders scored, {failed} failed, {empty} without answers; results in {out}.")
+    scored_now = counted(done, "folder")
+    click.echo(f"{scored_now} scored, {failed} failed, {empty} without answers; results in {out}.")
     return 1 if failed or not done else 0
 
 

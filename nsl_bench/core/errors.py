@@ -54,6 +54,11 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     return f" Known: {', '.join(names)}." if names else ""
 
 
+def counted(number: int, one: str, several: str = "") -> str:
+    """A number with its noun: ``"1 run"``, ``"2,000 runs"``; `several` if the plural has no s more."""
+    return f"{number:,} {one if number == 1 else several or f'{one}s'}"
+
+
 def named(error: BaseException) -> str:
     """The kind of an exception that is not ours, and the first line of what it says."""
     try:

@@ -10,7 +10,6 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from nsl_bench.core.errors import UserError
@@ -20,8 +19,8 @@ from nsl_bench.report.intervals import corrected, differences
 from nsl_bench.report.ordering import sorted_rows
 from nsl_bench.report.tables import FAILED, LINE, SETTING, comparable, heading, listed, varying
 from nsl_bench.report.typeset import Cell, Laid, laid
+from nsl_bench.run.statistics import verdict
 
-_LEVEL = 0.05
 _PLACE = [*SETTING, "shift", "percent"]
 Line = tuple[str, ...]
 
@@ -69,7 +68,7 @@ def supported(table: pd.DataFrame, runs: pd.DataFrame, results: Runs) -> pd.Seri
         left = iter(corrected([p for _, each in claims for p in each]))
         for best, each in claims:
             mine = [next(left) for _ in each]
-            found[best] = all(p < _LEVEL for p in mine)
+            found[best] = all(verdict(1.0, p) == "better" for p in mine)
     return found
 
 
@@ -101,10 +100,8 @@ def against(runs: pd.DataFrame, results: Runs, reference: str, metrics: Sequence
     for _, part in table.groupby(["benchmark", "metric"]):
         table.loc[part.index, "p_value"] = corrected(part["p_value"].tolist())
     signs = [1 if METRICS[name].higher_is_better is not False else -1 for name in table["metric"]]
-    table["verdict"] = np.where(table["difference"] * signs > 0, "better", "worse")
-    table.loc[~(table["p_value"] < _LEVEL), "verdict"] = "tie"
     directed = [METRICS[name].higher_is_better is not None for name in table["metric"]]
-    table.loc[table["p_value"].isna() | ~np.array(directed), "verdict"] = ""
+    table["verdict"] = list(map(verdict, table["difference"] * signs, table["p_value"].where(directed)))
     return table
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas as pd
 
-from nsl_bench.core.errors import UserError, unknown
+from nsl_bench.core.errors import UserError, counted, unknown
 from nsl_bench.core.metrics import METRICS
 from nsl_bench.core.registry import Spec, create, pinned
 from nsl_bench.core.shift import STANDARD
@@ -53,7 +53,6 @@ _HEADS = {
 }
 """The fields that rows of one table may differ in, where columns have other names than these."""
 LINE = ["learner", "track", "network"]
-_VERSIONS = ("learner_version", "network_version")
 _NOT_APPLICABLE = "not_applicable"
 _GIVEN = "accuracy_given_"
 _SEEDS = ("network_seed", "learner_draw")
@@ -113,7 +112,7 @@ def _is_last(done: pd.DataFrame) -> pd.Series:
     if done.empty:
         return pd.Series(False, index=done.index)
     line = [*SETTING, "track", "network", "learner"]
-    versions = done[list(_VERSIONS)].agg("\n".join, axis=1)
+    versions = done["learner_version"] + "\n" + done["network_version"]
     last: pd.Series = versions == versions.groupby([done[name] for name in line]).transform("last")
     return last
 
@@ -330,19 +329,25 @@ def notes_on(runs: pd.DataFrame) -> list[str]:
             each.append(", ".join(filter(None, (f"{name} {len(bad)} of {len(part)} ({ends})", without))))
     if each:
         notes.append(f"{FAILED}: {'; '.join(each)}.")
-    for chosen, words in (
+    for chosen, *words in (
         (
             kept.get("timed_out", kept["status"] == "").astype(bool),
-            "reached the time limit; their best hypothesis so far counts",
+            "run reached the time limit; its best hypothesis so far counts",
+            "runs reached the time limit; their best hypotheses so far count",
         ),
-        (kept["status"] == _NOT_APPLICABLE, "are not applicable to their learners"),
+        (
+            kept["status"] == _NOT_APPLICABLE,
+            "run is not applicable to its learner",
+            "runs are not applicable to their learners",
+        ),
     ):
         which = kept.loc[chosen, "learner"].value_counts(sort=False)
         if len(which):
             whose = ", ".join(f"{name} {n}" for name, n in which.items())
-            notes.append(f"{which.sum()} runs {words} ({whose}).")
+            notes.append(f"{counted(which.sum(), *words)} ({whose}).")
     if others := superseded(runs):
-        notes.append(f"{others} runs of other versions of a learner or network are left out.")
+        left_out = counted(others, "run of another version", "runs of other versions")
+        notes.append(f"Without {left_out} of a learner or network.")
     return notes
 
 
@@ -421,7 +426,7 @@ def _laid(table: pd.DataFrame, task: str, layout: Layout, notes: Sequence[str]) 
     shown = wide[[*keys, *columns]].set_axis([_HEADS.get(name, name) for name in keys] + heads, axis=1)
     for k, name in enumerate(keys):
         shown.isetitem(k, [_value(name, value, task) for value in wide[name]])
-    return laid(title, shown, about, notes, listed(wide, blocks, task))
+    return laid(title, shown, about, notes, listed(wide, blocks, task), "wide" * (layout == "wide"))
 
 
 def _value(name: str, value: Any, task: str) -> str:

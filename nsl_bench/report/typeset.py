@@ -45,6 +45,7 @@ class Laid:
         head: the names of the columns.
         blocks: rows below a heading of their own; an empty heading is not shown.
         notes: sentences below the table.
+        kind: what tells its label in LaTeX from that of another table of this title.
     """
 
     title: str
@@ -52,10 +53,16 @@ class Laid:
     head: tuple[str, ...]
     blocks: tuple[tuple[str, tuple[tuple[Cell, ...], ...]], ...]
     notes: tuple[str, ...] = ()
+    kind: str = ""
 
 
 def laid(
-    title: str, table: pd.DataFrame, about: str = "", notes: Sequence[str] = (), headings: Sequence[str] = ()
+    title: str,
+    table: pd.DataFrame,
+    about: str = "",
+    notes: Sequence[str] = (),
+    headings: Sequence[str] = (),
+    kind: str = "",
 ) -> Laid:
     """A frame as a table; fractions have three digits.
 
@@ -72,7 +79,7 @@ def laid(
     for k, row in enumerate(table.astype(object).to_numpy()):
         blocks.setdefault(headings[k] if headings else "", []).append(tuple(map(cell, row)))
     blocked = tuple((words, tuple(rows)) for words, rows in blocks.items())
-    return Laid(title, about, tuple(map(str, table.columns)), blocked, tuple(notes))
+    return Laid(title, about, tuple(map(str, table.columns)), blocked, tuple(notes), kind)
 
 
 def written(tables: Sequence[Laid], format: Format) -> str:
@@ -147,7 +154,8 @@ def _float(table: Laid, suffix: str) -> str:
     ]
     kind = "table" if sum(widths) + 2 * len(widths) <= _COLUMN else "table*"
     columns = "".join("r" if _is_numeric(table, k) else "l" for k in range(len(table.head)))
-    label = re.sub(r"[^a-z0-9]+", "-", table.title.lower().replace(" (continued)", "")).strip("-") + suffix
+    name = f"{table.title.removesuffix(' (continued)')} {table.kind}".lower()
+    label = re.sub(r"[^a-z0-9]+", "-", name).strip("-") + suffix
     lines = [
         rf"\begin{{{kind}}}",
         r"\centering\small\setlength{\tabcolsep}{4pt}",

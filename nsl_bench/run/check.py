@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.core import registry
-from nsl_bench.core.errors import NotApplicable, UserError
+from nsl_bench.core.errors import NotApplicable, UserError, counted
 from nsl_bench.core.tracks import Track
 from nsl_bench.core.types import Hypothesis
 from nsl_bench.learners.base import (
@@ -193,5 +193,5 @@ def _compared(first: _Trial, second: _Trial, where: str) -> Iterator[Finding]:
             yield Finding(False, where, f"{name} evaluation: abstains on {empty} of {len(values)} examples.")
     if first.hypothesis != second.hypothesis:
         yield Finding(True, where, "A second run with the same seed learns different rules.")
-    rules = "no rules" if first.hypothesis is None else f"{len(first.hypothesis.rules)} rules"
+    rules = "no rules" if first.hypothesis is None else counted(len(first.hypothesis.rules), "rule")
     yield Finding(False, where, f"answered in {' and '.join(first.probabilities)} evaluation, {rules}.")

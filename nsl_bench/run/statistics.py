@@ -422,6 +422,13 @@ def p_values(differences: Floats, std_errs: Floats, df: Floats) -> Floats:
     return np.where(has_error, two_sided, 1.0)
 
 
+def verdict(better: float, p_value: float) -> str:
+    """What a difference, above 0 where it is better, shows: better, worse or tie; empty if not known."""
+    if math.isnan(p_value):
+        return ""
+    return "tie" if p_value >= _LEVEL else "better" if better > 0 else "worse"
+
+
 def holm(plain: Floats) -> Floats:
     """float64 [m]: p values corrected for m tests, by Holm's step-down method.
 

@@ -66,11 +66,12 @@ class Store:
     """A results folder.
 
     Args:
-        folder: the folder; created if it does not exist (unless `must_exist`).
+        folder: the folder.
         must_exist: whether a missing folder is an error.
+        create: whether a missing folder is created now; else `create` does it.
     """
 
-    def __init__(self, folder: Path, *, must_exist: bool = False) -> None:
+    def __init__(self, folder: Path, *, must_exist: bool = False, create: bool = True) -> None:
         self.folder = folder
         self._marker = folder / "store.json"
         self._broken: dict[str, str] = {}
@@ -82,12 +83,13 @@ class Store:
                 fix = "name another folder" if must_exist else "name a new folder"
                 raise UserError(f"{folder} is not a results folder (store.json is missing); {fix}.")
             raise UserError(f"{folder} does not exist; `nsl-bench run ... --out {folder}` creates one.")
-        else:
-            with refusing(f"The folder {folder} cannot be created"):
-                folder.mkdir(parents=True, exist_ok=True)
-            self._mark()
+        elif create:
+            self.create()
 
-    def _mark(self) -> None:
+    def create(self) -> None:
+        """Create the folder if it does not exist."""
+        with refusing(f"The folder {self.folder} cannot be created"):
+            self.folder.mkdir(parents=True, exist_ok=True)
         with cache.lock(self._marker):
             if self._marker.is_file():  # another sweep made it, and may have locks on it
                 return

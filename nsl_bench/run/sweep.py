@@ -20,7 +20,7 @@ from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from nsl_bench.core.errors import UserError
+from nsl_bench.core.errors import UserError, counted
 from nsl_bench.core.interrupts import patient
 from nsl_bench.run.claims import Turns
 from nsl_bench.run.fit_cache import in_order
@@ -43,6 +43,9 @@ _OF_CLIENTS = ("distributed.client", "distributed.comm", "distributed.core", "di
 
 _AHEAD = 2
 """Runs handed out for each thread of a Dask cluster, so that none waits for the next."""
+
+Notify = Callable[[Record, int, int, str], Any]
+"""Called with a record, the numbers of runs done and to do, and the time that is left, in words."""
 
 _WELL = {"ok", "not_applicable"}
 """Statuses of runs that did not fail."""
@@ -123,7 +126,7 @@ class Tally:
     elsewhere: int = 0
 
     def __str__(self) -> str:
-        counts = f"{self.done} runs done, {self.failed} failed, {self.before} already done"
+        counts = f"{counted(self.done, 'run')} done, {self.failed} failed, {self.before} already done"
         if self.elsewhere:
             counts += f", {self.elsewhere} done by another sweep"
         if self.failed_before:
@@ -194,7 +197,7 @@ def sweep(
     *,
     executor: Executor | None = None,
     rerun: Rerun = "missing",
-    notify: Callable[[Record, int, int], None] = lambda record, done, total: None,
+    notify: Notify = lambda *_: None,
 ) -> Tally:
     """Do the jobs that the store lacks, with a progress bar on a terminal and in a notebook.
 
@@ -202,7 +205,7 @@ def sweep(
         bench: does the jobs, or describes to other processes how to do them.
         executor: where to do them; None for this process, one after the other.
         rerun: which jobs that have a record to repeat.
-        notify: called with every record, the number of runs done, and the number of runs to do.
+        notify: called with every record, the numbers of runs done and to do, and the time that is left.
 
     Raises:
         UserError: the data or the network of a job cannot be created, or workers are killed repeatedly. What
@@ -235,7 +238,7 @@ class _Doing:
         turns: Turns,
         bar: Any,
         on_failure: Callable[[Record], None],
-        notify: Callable[[Record, int, int], None],
+        notify: Notify,
     ) -> None:
         self.missing, self._store, self._turns, self._bar = missing, store, turns, bar
         self._on_failure, self._notify = on_failure, notify
@@ -262,14 +265,15 @@ class _Doing:
                         else f", or use fewer than {executor.jobs} parallel runs (--jobs)"
                     )
                     raise UserError(
-                        f"Worker processes were killed repeatedly; {len(self.missing)} runs are missing "
+                        f"Worker processes were killed repeatedly; missing runs: {len(self.missing)} "
                         f"({type(error).__name__}). Check their memory{'' if executor.scheduler else fewer}."
                     ) from error
                 continue
             self._count_others()
             if self.missing and not warned:
                 warned = True
-                waiting = f"{len(self.missing)} runs are in progress in another sweep; waiting for them."
+                waiting = counted(len(self.missing), "run is", "runs are")
+                waiting += " in progress in another sweep; waiting."
                 print(f"{self._store.folder}: {waiting}", file=sys.stderr)
             while self.missing and not any(map(self._turns.is_free, self.missing.values())):
                 time.sleep(_WAIT_SECONDS)
@@ -285,8 +289,8 @@ class _Doing:
         else:
             self.failed += 1
             self._on_failure(record)
-        self._notify(record, self._total - len(self.missing), self._total)
         left = self._time.after(record)
+        self._notify(record, self._total - len(self.missing), self._total, left)
         self._bar.set_postfix_str(f"about {left} left, {self.failed} failed, {record.job}", refresh=False)
         self._bar.update()
 

@@ -218,7 +218,7 @@ class CommandLearner(FolderLearner):
                 raise Failure("crashed", message, "\n".join(self._log.splitlines()[-10:]))
             return
         code = [Path(word) for word in self._words[1:] if Path(word).is_file()]
-        command = _absolute(words)
+        command = found(words)
         limits = replace(self._limits, read=(*self._limits.read, *sandbox.program(Path(command[0]))))
         process = Process(limits, code=code, seed=self._seed, command=command, scratch=self.folder)
         try:
@@ -250,7 +250,7 @@ class CommandLearner(FolderLearner):
         remove(self.folder, _REMOVING_SECONDS)
 
 
-def _absolute(words: list[str]) -> list[str]:
+def found(words: list[str]) -> list[str]:
     """The command with the program's place; one that is missing is an error at once."""
     place = shutil.which(words[0])
     if place is None:

@@ -87,6 +87,7 @@ def test_help_and_import_load_nothing_heavy() -> None:
         (["run", "sudoku_4x4", "--lerner", "majority", "--out", "r"], "No such option '--lerner'"),
         ([*RUN, "no/such/file.py:Mine", "--out", "r"], "the file no/such/file.py does not exist"),
         ([*RUN, "majority", "--source", "mnist:.", "--out", "r"], "MNIST"),
+        ([*RUN[:2], "--learner-command", "no_program x", "--out", "r"], "no_program of the learner was not"),
         (["report", "no/such/folder"], "no/such/folder does not exist"),
         (["list", "learner"], "Did you mean 'learners'?"),
     ],
@@ -100,6 +101,12 @@ def test_bad_input_gets_one_sentence_and_code_2(
     assert sentence in done.stderr and "Traceback" not in done.stderr
     assert done.stderr.startswith("nsl-bench: ") and done.stderr.count("\n") == 1
     assert not (tmp_path / "r").exists()
+
+
+def test_a_dry_run_writes_nothing(tmp_path: Path) -> None:
+    words = [*RUN, "majority", "--track", "symbolic", "--repeats", "1", "--dry-run"]
+    done = CliRunner().invoke(main, [*words, "--out", str(tmp_path / "r")])
+    assert done.exit_code == 0 and "1 of 1 runs to do." in done.stderr and not any(tmp_path.iterdir())
 
 
 WRONG_WORDS = {
@@ -205,7 +212,7 @@ def test_a_learner_that_fails_costs_only_its_runs(tmp_path: Path) -> None:
     words += ["--track", "symbolic", "--out", str(tmp_path / "results")]
     done = nsl_bench(*words)
     assert done.returncode == 1
-    assert "1 runs done, 1 failed" in done.stdout
+    assert "1 run done, 1 failed" in done.stdout
     assert "Learners of the track 'end_to_end' do not get concepts" in done.stderr
     (log,) = (tmp_path / "results" / "logs").iterdir()
     assert "fitted" in log.read_text() and "    fitted" in done.stderr
@@ -281,7 +288,7 @@ def test_the_report_names_learners_whose_runs_failed(tmp_path: Path) -> None:
     evaluate(learners, "sudoku_4x4", symbolic=True, repeats=1, out=results)
     said = CliRunner().invoke(report, [results])
     assert f"{learners[0]} 1 of 1 (crashed)" in said.output and "No finished runs" in said.output
-    assert f"1 runs are not applicable to their learners ({learners[1]} 1)" in said.output
+    assert f"1 run is not applicable to its learner ({learners[1]} 1)" in said.output
     assert "crashed" in CliRunner().invoke(report, [results, "--runs"]).output
 
 

@@ -63,7 +63,7 @@ def test_a_failed_run_counts_as_the_majority_whatever_was_sent(
     if not with_rows:
         rewrite(forest, lambda row: row if row["run"] != name else None)
     report = scored(resign(forest))
-    assert report.accepted and "1 runs failed (timeout: 1); they count as the majority" in comment(report)
+    assert report.accepted and "1 run failed (timeout: 1). A failed run counts as" in comment(report)
     (failed,) = (run for run in report.runs if run.status == "timeout")
     assert failed.run == name and failed.metrics["framework_accuracy"] == 0.5 and not failed.looks
     assert failed.metrics["brier_score"] == 1.0 and "atoms" not in failed.metrics

@@ -155,7 +155,7 @@ def many_rows(folder: Path) -> None:
     ("bomb", "code", "words"),
     [
         (another_group, 1, "must have one row group of at most 9 rows for 3 runs; got 3 rows in 2"),
-        (bomb_in_another_run, 0, "1 runs belong to no contest"),
+        (bomb_in_another_run, 0, "1 run belongs to no contest"),
         (bomb_in_a_run, 1, "must have 1000 labels and 2000 probabilities; got 20000000 and 20000000"),
         (bomb_in_a_run_that_lies, 1, "predictions.parquet"),
         (nothing, 0, "2 runs scored"),

@@ -44,7 +44,7 @@ def test_from_results_to_the_site(results: Store, board_file: Path, tmp_path: Pa
     assert "already exists" in str(done.exception)
     site = ["--no-pictures", "--out", tmp_path / "site"]
     done = call("leaderboard", "build", "--submissions", accepted, *site, *board)
-    assert done.exit_code == 0 and "1 entries, 2 runs" in done.output, done.output
+    assert done.exit_code == 0 and "1 entry, 2 runs" in done.output, done.output
     assert "FFNSL" in (tmp_path / "site" / "index.html").read_text()
 
 

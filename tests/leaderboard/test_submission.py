@@ -245,7 +245,7 @@ BROKEN_FOREST: list[tuple[Change, tuple[str, ...]]] = [
     ),
     (
         runs(lambda lines: lines.append({**lines[0], "run": "ab" * 10})),
-        ("1 runs are given more than once", "repeat 1"),
+        ("1 run is given more than once", "repeat 1"),
     ),
     (runs(lambda lines: lines.append(lines[0])), ("line 5", "twice")),
     (runs(lambda lines: lines.pop(1)), ("1 of 4 runs are missing", "rotate90 100 % repeat 2")),

@@ -1,6 +1,7 @@
 """What goes into a paper: tables that compile and hide nothing, one figure, predictions, logs."""
 
 import csv
+import re
 import shutil
 import subprocess
 import sys
@@ -79,12 +80,15 @@ def test_an_incomplete_sweep_says_what_is_left(tmp_path: Path) -> None:
 
 
 def test_latex_compiles_as_it_is_printed(found: Results, tmp_path: Path) -> None:
+    metrics = ["hypothesis_accuracy", "brier_score"]
+    tables = [found.table(None, "latex", "wide"), found.table(None, "latex"), found.confusion("latex")]
+    tables += [found.against("crash", metrics, "latex")]
+    labels = re.findall(r"\\label\{(.*?)\}", "".join(tables))
+    assert len(set(labels)) == len(labels) == 4, labels
+    tables += [found.where(learner="crash").table(None, "latex")]
     engine = shutil.which("pdflatex") or shutil.which("tectonic")
     if engine is None:
         pytest.skip("neither pdflatex nor tectonic is installed")
-    metrics = ["hypothesis_accuracy", "brier_score"]
-    tables = [found.table(None, "latex", "wide"), found.table(None, "latex"), found.confusion("latex")]
-    tables += [found.against("crash", metrics, "latex"), found.where(learner="crash").table(None, "latex")]
     packages = r"\documentclass[twocolumn]{article}\usepackage{booktabs,graphicx}\begin{document}"
     (tmp_path / "t.tex").write_text("\n".join([packages, *tables, r"\end{document}"]), encoding="utf-8")
     options = ["-halt-on-error", "-interaction=nonstopmode"] if "pdflatex" in engine else ["--print"]
@@ -93,6 +97,12 @@ def test_latex_compiles_as_it_is_printed(found: Results, tmp_path: Path) -> None
     )
     assert done.returncode == 0 and "Overfull" not in done.stdout, done.stdout
     assert all("#" not in table and "\\caption" in table and "\\label" in table for table in tables)
+
+
+def test_a_report_is_refused_before_anything_is_printed(found: Results, tmp_path: Path) -> None:
+    for option in ("--against=nobody", f"--figure={tmp_path / 'x.gif'}"):
+        done = CliRunner().invoke(report, [str(found.folder), option])
+        assert isinstance(done.exception, UserError) and not done.stdout
 
 
 def test_a_figure_is_as_wide_as_asked_for(shifted: Results, tmp_path: Path) -> None:

@@ -104,10 +104,10 @@ def test_two_sweeps_share_the_runs(
     tallies, first, second = both(tmp_path)
     assert len(first) == 1 and len(second) == 4 and not set(first) & set(second)
     assert sorted(map(str, tallies)) == [
-        "1 runs done, 0 failed, 0 already done, 4 done by another sweep",
+        "1 run done, 0 failed, 0 already done, 4 done by another sweep",
         "4 runs done, 0 failed, 0 already done, 1 done by another sweep",
     ]
-    assert "1 runs are in progress in another sweep; waiting for them." in capfd.readouterr().err
+    assert "1 run is in progress in another sweep; waiting." in capfd.readouterr().err
     assert len(list(Store(tmp_path))) == 5
     if rerun == "all":
         _, first, second = both(tmp_path, rerun)

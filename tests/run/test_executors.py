@@ -223,7 +223,7 @@ def test_a_scheduler_dies(tmp_path: Path) -> None:
     worker = ["worker", address, "--nthreads", "1"]
     running = [dask(*words, folder=tmp_path) for words in (scheduler, worker)]
     try:
-        heard = lambda record, done, total: done == 3 and running[0].kill()  # noqa: E731
+        heard = lambda record, done, total, left: done == 3 and running[0].kill()  # noqa: E731
         with pytest.raises(SchedulerLost, match=r"ended or cannot be reached any more; .* same command\.$"):
             sweep(jobs, store, bench, executor=Executor(1, address), notify=heard)
         kept = len(store.done())

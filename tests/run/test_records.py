@@ -135,7 +135,7 @@ def test_commands_use_the_records_that_are_whole(folder: Path, tmp_path: Path) -
     assert len((folder / "records.jsonl").read_bytes().splitlines()) == len(BROKEN)
     words = ["--track", "symbolic", "--learner", "majority", "--repeats", "1", "--isolation", "none"]
     done = call("run", "sudoku_4x4", *words, "--jobs", "1", "--out", folder)
-    assert "1 runs done" in done.stdout, done.output
+    assert "1 run done" in done.stdout, done.output
 
 
 @pytest.mark.parametrize(

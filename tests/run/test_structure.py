@@ -198,8 +198,8 @@ def test_a_report_leaves_it_out_of_comparisons(tmp_path: Path) -> None:
 
 def test_a_report_on_nothing_else_says_so(tmp_path: Path) -> None:
     results = evaluated(tmp_path, "random_forest_knowledge")
-    assert "1 runs are not applicable to their learners" in results.table()
-    assert "1 runs are not applicable to their learners" in reported(tmp_path)
+    assert "1 run is not applicable to its learner" in results.table()
+    assert "1 run is not applicable to its learner" in reported(tmp_path)
 
 
 def test_a_comparison_of_runs_on_true_concepts_is_of_the_hypotheses(tmp_path: Path) -> None:
