@@ -44,10 +44,11 @@ $(VENV)/.docs: $(SETUP)
 	$(BIN)/python -m pip install --quiet -e '.[docs]'
 	touch $@
 
-## The documentation as a site in build/site, which works from the disk.
+## The documentation as a site in build/site, with the board in build/site/board; both work from the disk.
 docs: $(VENV)/.docs
 	rm -rf build/site
 	$(BIN)/python -m sphinx -W --keep-going -E -q -b html -d build/doctrees docs build/site
+	$(BIN)/nsl-bench leaderboard build --out build/site/board
 
 ## What the notebooks show, made anew.
 notebooks: $(VENV)/.docs

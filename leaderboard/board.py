@@ -147,7 +147,7 @@ class Board:
         )
 
     def differences(self, contest: Contest, metric: str) -> Mapping[Entry, Difference]:
-        """How much better than the reference each entry is by a metric, where that is known."""
+        """How much better than the reference each entry is by a metric of `COMPARED`, where that is known."""
         key = contest.name, metric
         if key not in self._differences:
             self._differences[key] = self._to_reference(contest, metric)
@@ -161,16 +161,8 @@ class Board:
         reference = self.reference(contest)
         if reference is None:
             return {}
-        if metric in COMPARED:
-            comparison = self.comparison(contest, metric, reference.track)
-            return comparison.against(reference) if comparison and reference in comparison else {}
-        higher, mine = METRICS[metric].higher_is_better is not False, reference.repeats(contest, metric)
-        others = ((e, e.repeats(contest, metric)) for e in self.of(contest) if e.track != "symbolic")
-        return {
-            e: Difference.over_splits(theirs - mine if higher else mine - theirs)
-            for e, theirs in others
-            if e is not reference and e.can_rank(contest) and len(theirs) == len(mine) > 0
-        }
+        comparison = self.comparison(contest, metric, reference.track)
+        return comparison.against(reference) if comparison and reference in comparison else {}
 
     def area(self, entry: Entry, contest: Contest, metric: str) -> Area | None:
         """A metric's mean over shares; None if runs are missing."""

@@ -19,7 +19,7 @@ from typing import Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.run.statistics import NOTHING, Pairs, half_width, holm, p_values, pairwise, std_err, verdict
+from nsl_bench.run.statistics import NOTHING, Pairs, half_width, holm, pairwise, verdict
 
 _LEVEL = 0.05
 Matrix = npt.NDArray[np.float64]
@@ -45,16 +45,6 @@ class Difference:
         """How much better the other one is."""
         word = {"better": "worse", "worse": "better"}.get(self.word, self.word)
         return Difference(-self.mean, -self.high, -self.low, word)
-
-    @classmethod
-    def over_splits(cls, better: Matrix) -> Difference:
-        """Of one number a train split, as atoms and seconds are; descriptive.
-
-        Args:
-            better: float64 [splits].
-        """
-        mean, error, df = better.mean(), std_err(better), len(better) - 1.0
-        return cls.of(float(mean), error, df, float(p_values(mean, np.array(error), np.array(df))))
 
     @classmethod
     def of(cls, mean: float, error: float, df: float, p_value: float) -> Difference:

@@ -15,15 +15,16 @@ import hashlib
 import itertools
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache, partial, reduce
+from operator import and_
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.core.errors import UserError
-from nsl_bench.core.workers import spread
 
 from .board import Board
 from .contests import Cell, Contest
@@ -41,9 +42,6 @@ tuned or not; the others learned the same rules, or the majority class, or are t
 """
 
 _MOST_SAID = 5
-
-_FEW_FILES = 8
-"""Up to so many files more processes are not worth their start."""
 
 
 @dataclass(frozen=True)
@@ -111,18 +109,17 @@ def likenesses(board: Board, workers: int = 1) -> dict[str, Likeness]:
         board: the accepted submissions. Those without a readable file of predictions are near to none.
     """
     folders = list(dict.fromkeys(entry.folder for entry in board.entries))
-    workers = workers if len(folders) > _FEW_FILES else 1
-    answers = dict(zip(folders, spread(_answers, None, folders, workers), strict=True))
-    same: dict[tuple[object, ...], set[str]] = defaultdict(set)
+    with ThreadPoolExecutor(workers) as pool:  # each waits for a process that reads
+        answers = dict(zip(folders, pool.map(_answers, folders), strict=True))
+    same: dict[tuple[object, ...], int] = defaultdict(int)
     runs = {entry.slug: _runs(board, entry) for entry in board.entries}
-    for slug, places in runs.items():
+    for k, places in enumerate(runs.values()):
         for place, evaluations in places:
             for evaluation, look in evaluations.items():
-                same[place, evaluation, look.digest].add(slug)
-    by_slug = {entry.slug: entry for entry in board.entries}
+                same[place, evaluation, look.digest] |= 1 << k
     whole = {slug: _whole(places) for slug, places in runs.items()}
-    pairs = list(spread(_near, (board, answers, whole), board.contests, workers))
-    likeness = {slug: _likeness(by_slug, slug, places, same) for slug, places in runs.items()}
+    pairs = [_near(board, answers, whole, contest) for contest in board.contests]
+    likeness = {e.slug: _likeness(board.entries, e, runs[e.slug], same) for e in board.entries}
     for slug, own in likeness.items():
         mine = sorted((pair for each in pairs for pair in each.get(slug, ())), key=lambda pair: -pair.equal)
         full = {one.slug for one in own.alike if one.runs == own.runs}
@@ -137,13 +134,12 @@ def _whole(places: Sequence[_Place]) -> str:
 
 
 def _near(
-    shared: tuple[Board, Mapping[Path, _Answers], Mapping[str, str]], contest: Contest
+    board: Board, answers: Mapping[Path, _Answers], whole: Mapping[str, str], contest: Contest
 ) -> dict[str, list[Near]]:
     """The entries of a contest with nearly the same labels as others, by slug.
 
     Those with equal predictions in all runs are left out: they are alike.
     """
-    board, answers, whole = shared
     entries = board.of(contest)
     labels = [_labels(entry, contest, answers[entry.folder]) for entry in entries]
     cells = [tuple((cell, len(one)) for cell, one in mine.items()) for mine in labels]
@@ -176,7 +172,7 @@ def nearly_equal(report: ScoreReport, board: Board, own: str) -> list[str]:
         if run.status == "ok":
             look = run.looks.get("framework", run.looks.get("hypothesis", Look("", 0.0)))
             mine[run.contest, run.network][run.cell] = np.frombuffer(look.labels.encode(), np.uint8)
-    near, entered, answers = [], {contest for contest, _ in mine}, cache(partial(_answers, None))
+    near, entered, answers = [], {contest for contest, _ in mine}, cache(_answers)
     both = ((contest, entry) for contest in board.contests for entry in board.of(contest))
     for contest, entry in ((c, e) for c, e in both if c.name in entered and e.folder.name != own):
         theirs = _labels(entry, contest, answers(entry.folder))
@@ -225,22 +221,21 @@ def _labels(entry: Entry, contest: Contest, answers: _Answers) -> _Labels:
 
 
 def _likeness(
-    entries: Mapping[str, Entry],
-    slug: str,
-    places: Sequence[_Place],
-    same: Mapping[tuple[object, ...], set[str]],
+    entries: Sequence[Entry], entry: Entry, places: Sequence[_Place], same: Mapping[tuple[object, ...], int]
 ) -> Likeness:
-    mine = entries[slug].folder
-    count: Counter[str] = Counter()
+    """Args: same: the entries, as bits, by run, evaluation and digest of its predictions."""
+    sets: Counter[int] = Counter()
     shares: dict[str, list[float]] = defaultdict(list)
     for place, evaluations in places:
         for evaluation, look in evaluations.items():
             shares[evaluation].append(look.contrary)
-        both = [same[place, evaluation, look.digest] for evaluation, look in evaluations.items()]
-        if both:
-            count.update(other for other in set.intersection(*both) if entries[other].folder != mine)
-    others = [Alike(other, entries[other].title, n) for other, n in count.items()]
-    alike = tuple(sorted(others, key=lambda one: (-one.runs, one.title)))
+        sets[reduce(and_, (same[place, name, look.digest] for name, look in evaluations.items()))] += 1
+    count: Counter[int] = Counter()
+    for bits, n in sets.items():  # runs often have one set, so that few are taken apart
+        count.update({k: n for k in range(len(entries)) if bits >> k & 1})
+    others = [(entries[k], n) for k, n in count.items() if entries[k].folder != entry.folder]
+    others.sort(key=lambda one: (-one[1], one[0].title))
+    alike = tuple(Alike(other.slug, other.title, n) for other, n in others)
     means = {evaluation: float(np.mean(each)) for evaluation, each in sorted(shares.items())}
     return Likeness(alike, len(places), {evaluation: mean for evaluation, mean in means.items() if mean > 0})
 
@@ -263,7 +258,7 @@ def look_at(predicted: Predicted) -> Look:
     return Look(digest.hexdigest(), _share(contradictions(predicted)[0]))
 
 
-def _answers(shared: None, folder: Path) -> _Answers:
+def _answers(folder: Path) -> _Answers:
     """The labels of a submission's runs, of images where there are such; none of a damaged file."""
     rows: dict[str, dict[str, dict[str, str]]] = {}
     with contextlib.suppress(UserError):

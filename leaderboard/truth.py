@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.core import registry
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.shift import resolve
 from nsl_bench.core.source import ImageSource
@@ -18,7 +17,7 @@ from nsl_bench.core.types import BLANK, ConceptSpace, Part, Split
 from nsl_bench.data.content import content_hash
 from nsl_bench.data.splits import make_source, make_split, symbolic_split
 from nsl_bench.run.job import Job
-from nsl_bench.run.sampled import Sampled, sampled
+from nsl_bench.run.sampled import Sampled, sampled, task_named
 from nsl_bench.run.structural_shift import covering, with_concepts
 
 from .contests import Cell, Contest
@@ -43,7 +42,7 @@ class Truth:
     @property
     def tested(self) -> Benchmark:
         """The task that is tested."""
-        return _task(self.job.tested)
+        return task_named(self.job.tested)
 
     @property
     def evaluations(self) -> tuple[str, ...]:
@@ -82,7 +81,7 @@ class Truth:
     @property
     def space(self) -> ConceptSpace:
         """The concepts of the train or the test task, whichever has more."""
-        return covering(_task(self.job.task), self.tested).concept_space
+        return covering(task_named(self.job.task), self.tested).concept_space
 
     @property
     def concepts(self) -> npt.NDArray[np.int16]:
@@ -130,7 +129,7 @@ def tests_of(contest: Contest) -> Sampled:
 
 @cache
 def _parts(benchmark: str, source: str) -> tuple[Benchmark, ImageSource]:
-    task = _task(benchmark)
+    task = task_named(benchmark)
     return task, make_source(task, source)
 
 
@@ -155,31 +154,25 @@ def _true_hash(
 
 
 @cache
-def _task(benchmark: str) -> Benchmark:
-    task: Benchmark = registry.create("benchmark", benchmark)
-    return task
-
-
-@cache
 def _labels(benchmark: str, seed: int | str, size: str, number: int) -> npt.NDArray[np.int64]:
     """A test set's labels, the same at every share of shift."""
-    return symbolic_split(_task(benchmark), "test", size, number, seed=seed).labels.astype(np.int64)
+    return symbolic_split(task_named(benchmark), "test", size, number, seed=seed).labels.astype(np.int64)
 
 
 def labels_of(contest: Contest, cell: Cell) -> npt.NDArray[np.int64]:
     """The labels of the test set of a cell's runs."""
-    number = _task(contest.tested).test_number(cell.repeat)
+    number = task_named(contest.tested).test_number(cell.repeat)
     return _labels(contest.tested, contest.data_seed(cell), contest.size, number)
 
 
 @cache
 def _majority(benchmark: str, tested: str, size: str, repeat: int, seed: int | str) -> int:
-    task = _task(benchmark)
+    task = task_named(benchmark)
     labels = symbolic_split(task, "train", size, repeat, seed=seed).labels
     often = dict(
         zip(task.labels.names, np.bincount(labels, minlength=len(task.labels)).tolist(), strict=True)
     )
-    return int(np.argmax([often.get(name, 0) for name in _task(tested).labels.names]))
+    return int(np.argmax([often.get(name, 0) for name in task_named(tested).labels.names]))
 
 
 @cache
@@ -200,8 +193,8 @@ def _network_sees(
     task, images = _parts(benchmark, source)
     split = make_split(task, images, "test", size, number, percent=percent, seed=seed)
     change = resolve(shift, task, images)
-    wider = covering(_task(trained_on), task)
+    wider = covering(task_named(trained_on), task)
     trained_network = trained(
-        network, *_parts(trained_on if wider is _task(trained_on) else benchmark, source)
+        network, *_parts(trained_on if wider is task_named(trained_on) else benchmark, source)
     )
     return predictions_of(split, images, change, trained_network).concepts

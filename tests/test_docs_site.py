@@ -155,6 +155,7 @@ def test_the_site_is_built_without_warnings_and_works_from_the_disk(tmp_path: Pa
         address = r"<(?:script|img|link rel=\"stylesheet\")[^>]*(?:src|href)=\"(\w+:[^\"]+)"
         loaded = re.findall(address, page.read_text())
         assert [address for address in loaded if not address.startswith("data:")] == [], page
+    assert 'href="board/index.html">The board</a>' in (site / "index.html").read_text()
     functions = (site / "reference" / "functions.html").read_text()
     assert "nsl_bench.evaluate" in functions and "nsl_bench.Results.compare" in functions
     assert "nsl-bench-leaderboard-build" in (site / "reference" / "commands.html").read_text()

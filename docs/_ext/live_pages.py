@@ -1,4 +1,4 @@
-"""Pages made from the package: the help of every command, every metric, llms.txt with the site's links."""
+"""Pages made from the package: the help of every command, every metric, and links of the site."""
 
 from __future__ import annotations
 
@@ -76,6 +76,12 @@ def write_llms(app: Any, failure: Exception | None) -> None:
         Path(app.outdir, "llms.txt").write_text(re.sub(r"\]\(([^)]+)\)", address, text), encoding="utf-8")
 
 
+def lead_to_board(app: Any, page: str, source: list[str]) -> None:
+    """Let the front page lead to the board itself, which `make docs` builds in the folder ``board``."""
+    if page == "index":
+        source[0] = re.sub(r"\[([^]]+)\]\(leaderboard\.md\)", r'<a href="board/index.html">\1</a>', source[0])
+
+
 def mark(app: Any, doctree: nodes.document) -> None:
     """Give classes to what the style sheet treats apart: plots, and table cells that stay on one line."""
     page = app.env.docname
@@ -89,6 +95,7 @@ def mark(app: Any, doctree: nodes.document) -> None:
 
 def setup(app: Any) -> dict[str, bool]:
     """Sphinx calls this."""
+    app.connect("source-read", lead_to_board)
     app.connect("doctree-read", mark)
     app.add_directive("command-help", CommandHelp)
     app.add_directive("metrics-table", MetricsTable)

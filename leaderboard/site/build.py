@@ -10,19 +10,20 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nsl_bench import __version__
-from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError, counted
 from nsl_bench.core.metrics import METRICS
 from nsl_bench.core.workers import spread
 from nsl_bench.report.curves import Series, points_of
 from nsl_bench.report.published.papers import ffnsl2023, paper
 from nsl_bench.report.style import learner_slots, line_slots
+from nsl_bench.run.sampled import task_named
 
 from ..board import FRONT, Board
 from ..comparing import Difference
@@ -166,7 +167,9 @@ def _build(board: Board, out: Path, pictures: bool, workers: int) -> int:
         for c in with_entries
         for number in test_numbers(c)
     }
-    shared = board, out, likenesses(board, workers), samples
+    # Here, where the networks are loaded and the examples made already, not in every process again.
+    told = {e.slug: {c.name: given(e, c) for c in with_entries if c.name in e.values} for e in board.entries}
+    shared = _Shared(board, out, likenesses(board, workers), samples, told, _slots(board))
     for _ in spread(_write, shared, chunks, workers if len(chunks) > _FEW else 1):
         pass
     return sum(path.is_file() for path in out.rglob("*"))
@@ -191,8 +194,8 @@ def _task_page(pages: _Pages, contest: Contest, endings: Sequence[str]) -> tuple
         contest=contest,
         areas=with_values(metrics, rows, _RARE),
         rare=[m for m in with_values(metrics, rows) if m not in with_values(metrics, rows, _RARE)],
-        task=registry.create("benchmark", contest.task),
-        tested=registry.create("benchmark", contest.tested),
+        task=task_named(contest.task),
+        tested=task_named(contest.tested),
         rows=rows,
         reference=board.reference(contest),
         tracks=tracks,
@@ -231,6 +234,8 @@ class _Pages:
 
     def __init__(self, board: Board, out: Path) -> None:
         self.board, self.out, self._environment = board, out, _environment()
+        # The site is made in a folder beside its own; objects.inv is what every site of Sphinx has.
+        self._in_docs = (out.parents[1] / "objects.inv").is_file()
 
     def write(self, template: str, path: str, **values: Any) -> None:
         """Write a page; values are what its template speaks of."""
@@ -241,47 +246,54 @@ class _Pages:
 
     def text(self, template: str, root: str = "", **values: Any) -> str:
         """A page, or a part of one, as HTML; `root` leads to the site's folder."""
-        return self._environment.get_template(template).render(root=root, board=self.board, **values)
+        values |= {"root": root, "board": self.board, "in_docs": self._in_docs}
+        return self._environment.get_template(template).render(values)
 
 
-def _write(
-    shared: tuple[Board, Path, Mapping[str, Likeness], Samples], work: Sequence[Contest | int | Curve | Front]
-) -> None:
+@dataclass(frozen=True)
+class _Shared:
+    """What pages of entries are made of; by slug of the entry: likeness, supervision, and style of lines."""
+
+    board: Board
+    out: Path
+    likeness: Mapping[str, Likeness]
+    samples: Samples
+    given: Mapping[str, Mapping[str, dict[str, object]]]
+    slots: Mapping[str, int]
+
+
+def _write(shared: _Shared, work: Sequence[Contest | int | Curve | Front]) -> None:
     """Tables of contests, pages and runs of entries (given by their place), and the pictures of charts."""
-    board, out, likeness_of, samples = shared
+    board, out = shared.board, shared.out
     pages = _Pages(board, out)
-    slots = _slots(board)
     for item in work:
         if isinstance(item, Curve | Front):
             item.draw()
         elif isinstance(item, Contest):
             takeaway.write_tables(board, item, out / "data/tables")
-            write_test(item, out / f"data/test/{item.name}.js", samples)
+            write_test(item, out / f"data/test/{item.name}.js", shared.samples)
         else:
-            entry = board.entries[item]
-            _write_entry(pages, entry, likeness_of[entry.slug], slots, samples)
+            _write_entry(pages, board.entries[item], shared)
 
 
-def _write_entry(
-    pages: _Pages, entry: Entry, likeness: Likeness, slots: Mapping[str, int], samples: Samples
-) -> None:
-    board = pages.board
+def _write_entry(pages: _Pages, entry: Entry, shared: _Shared) -> None:
+    board, told, slots = shared.board, shared.given[entry.slug], shared.slots
     mine = [contest for contest in board.contests if contest.name in entry.values]
     submitted = entry.submitted()
     records = {contest.name: list(entry.records(contest, submitted)) for contest in mine}
-    contests = [learner_page(board, entry, c, records[c.name], submitted) for c in mine]
+    contests = [learner_page(board, entry, c, records[c.name], submitted, told[c.name]) for c in mine]
     pages.write(
         "learner.html",
         f"learner/{entry.slug}.html",
         entry=entry,
-        likeness=likeness,
+        likeness=shared.likeness[entry.slug],
         contests=contests,
-        given={c.name: given(entry, c) for c in mine},
+        given=told,
         curves=list(SmallCurve.all_of(board, entry, slots)),
     )
     write_learner(board, entry, contests, slots.get(entry.slug, 0), pages.out / "data/learner")
     runs = [(contest, [record for _, record in records[contest.name]]) for contest in mine]
-    write_runs(entry, runs, pages.out / "data/runs" / entry.slug, samples)
+    write_runs(entry, runs, pages.out / "data/runs" / entry.slug, shared.samples)
 
 
 def _pareto(board: Board, contest: Contest, track: str, folder: Path) -> dict[str, Any]:

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.shift import STANDARD, resolve
 from nsl_bench.core.types import BLANK, Split
 from nsl_bench.data.splits import make_source, make_split, task_of_split
 from nsl_bench.perception.predict import predictions_of
 from nsl_bench.report.gallery import sheet
+from nsl_bench.run.sampled import task_named
 
 from ..board import Board
 from ..contests import Contest
@@ -46,7 +46,7 @@ class Picture:
 def write_pictures(contest: Contest, folder: Path) -> list[Picture]:
     """Draw the same examples without a shift and with each; none if the images are not on this machine."""
     try:
-        task = registry.create("benchmark", contest.tested)
+        task = task_named(contest.tested)
         source = make_source(task, contest.source)
         split = make_split(task, source, "test", seed=contest.seed)
         rows = range(max(2, _IMAGES // len(task.slots)))
@@ -94,7 +94,7 @@ class Sample:
 
     def facts(self, contest: Contest, view: tuple[str, str]) -> tuple[str, list[tuple[str, ...]]]:
         """The background of the test set, and the facts of each example as a network sees it."""
-        task = task_of_split(registry.create("benchmark", contest.tested), self.number, contest.seed)
+        task = task_of_split(task_named(contest.tested), self.number, contest.seed)
         return task.background, task.contexts(self.seen[view][0], self.metadata, self.split.steps[self.rows])
 
     @property
@@ -122,7 +122,7 @@ class Sample:
 def sample_of(board: Board, contest: Contest, number: int, folder: Path) -> Sample | None:
     """The sample of a test set, with its pictures drawn; None if the images are not on this machine."""
     try:
-        task = registry.create("benchmark", contest.tested)
+        task = task_named(contest.tested)
         source = make_source(task, contest.source)
         split = make_split(task, source, "test", repeat=number, seed=contest.seed)
         rows = _spread_out(board, contest, number, split)
@@ -147,7 +147,7 @@ def _spread_out(board: Board, contest: Contest, number: int, split: Split) -> np
     """Rows from what most learners label right to what most label wrong; of sequences, the first."""
     if split.is_sequential:
         return np.arange(int(split.first_rows[_SEQUENCES]) if split.n_sequences > _SEQUENCES else len(split))
-    task, n = registry.create("benchmark", contest.tested), len(split)
+    task, n = task_named(contest.tested), len(split)
     of_number = [r for r in range(contest.repeats) if task.test_number(r + 1) == number]
     scores = [e.examples.get((contest.name, "framework_accuracy")) for e in board.of(contest)]
     known = [each[of_number, :n].mean(axis=0) for each in scores if each is not None and each.shape[1] >= n]

@@ -17,7 +17,7 @@ from ..contests import Contest
 from ..entries import Entry
 from .pages import ContestOfLearner, Hypotheses
 from .rundata import write_script
-from .supervision import given, words_of
+from .supervision import words_of
 
 Points = tuple[tuple[float, float, float], ...]
 """Share, mean and standard error, by share."""
@@ -97,7 +97,7 @@ def _in_contest(board: Board, entry: Entry, of: ContestOfLearner) -> dict[str, A
             if (curve := entry.curve(contest, shift, "framework_accuracy"))
         },
         "rules": [_often(column) for column in (*columns[:1], *columns[1:][-1:])],
-        "given": given(entry, contest),
+        "given": of.given,
         "differences": _differences(board, entry, contest),
     }
 

@@ -160,6 +160,7 @@ class ContestOfLearner:
     command: str
     points: Sequence[Point]
     hypotheses: Sequence[tuple[str, Sequence[Hypotheses]]]
+    given: Mapping[str, object]
     tunings: Tunings | None
 
     @property
@@ -174,6 +175,7 @@ def learner_page(
     contest: Contest,
     records: Sequence[tuple[Cell, dict[str, Any]]],
     submitted: Mapping[str, Run],
+    given: Mapping[str, object],
 ) -> ContestOfLearner:
     """What a learner's page says about a contest."""
     manifest = entry.manifest
@@ -194,6 +196,7 @@ def learner_page(
         command,
         list(_points(entry, contest, records, metrics)),
         list(_hypotheses(contest, entry.track, records)),
+        given,
         Tunings.of(submitted[record["run"]] for _, record in records),
     )
 

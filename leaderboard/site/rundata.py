@@ -18,8 +18,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from nsl_bench.core import registry
-from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.metrics import METRICS
 from nsl_bench.core.shift import STANDARD
@@ -28,6 +26,7 @@ from nsl_bench.data.splits import symbolic_split
 from nsl_bench.logic.guarded.call import guarded
 from nsl_bench.logic.guarded.child import Allowance
 from nsl_bench.run.agreement import branches_that_apply, tree_columns
+from nsl_bench.run.sampled import task_named
 
 from ..contests import Cell, Contest
 from ..entries import Entry
@@ -73,43 +72,29 @@ def write_script(path: Path, function: str, value: Any) -> None:
     path.write_text(script(function, value), encoding="utf-8")
 
 
-@cache
-def _test(benchmark: str, seed: int, number: int) -> tuple[Benchmark, Split]:
-    task: Benchmark = registry.create("benchmark", benchmark)
-    return task, symbolic_split(task, "test", next(iter(task.sizes)), number, seed=seed)
-
-
-@cache
-def _number(benchmark: str, repeat: int) -> int:
-    """Which test set a train set has."""
-    task: Benchmark = registry.create("benchmark", benchmark)
-    return task.test_number(repeat)
-
-
-@cache
-def test_labels(benchmark: str, seed: int, number: int = 1) -> tuple[npt.NDArray[np.int64], tuple[str, ...]]:
-    """A test set's labels int64 [n], and the labels' names.
-
-    Args:
-        number: which test set, from 1; all tasks but those with `own_tests` have one.
-    """
-    task, split = _test(benchmark, seed, number)
-    return split.labels.astype(np.int64), task.labels.names
+def test_of(contest: Contest, number: int, sample: Sample | None = None) -> Split:
+    """A test set, by its number from 1; it is not made again where its sample is known."""
+    if sample is not None:
+        return sample.split
+    task = task_named(contest.tested)
+    return symbolic_split(task, "test", next(iter(task.sizes)), number, seed=contest.seed)
 
 
 def test_numbers(contest: Contest) -> list[int]:
     """The numbers of a contest's test sets; none of a sealed round, each share of which has its own."""
     repeats = () if contest.sealed_round else range(1, contest.repeats + 1)
-    return sorted({_number(contest.tested, repeat) for repeat in repeats})
+    return sorted(set(map(task_named(contest.tested).test_number, repeats)))
 
 
 def write_test(contest: Contest, path: Path, samples: Samples) -> None:
     """The test sets of a contest by number: labels, what each example shows, and the sample with images."""
     numbers = test_numbers(contest)
-    names = registry.create("benchmark", contest.tested).labels.names
-    sets = {str(number): _examples_of(contest, number) for number in numbers}
+    names = task_named(contest.tested).labels.names
+    sets = {}
     for number in numbers:
-        if sample := samples.get((contest.name, number)):
+        sample = samples.get((contest.name, number))
+        sets[str(number)] = _examples_of(test_of(contest, number, sample))
+        if sample is not None:
             sets[str(number)]["sample"] = sample.value(contest)
     of_labels = [f"{name}_{label}" for name, one in METRICS.items() if one.per_label for label in names]
     told = {name: [METRICS[name].title, METRICS[name].digits] for name in (*METRICS, *of_labels)}
@@ -117,9 +102,8 @@ def write_test(contest: Contest, path: Path, samples: Samples) -> None:
     write_script(path, "test", value)
 
 
-def _examples_of(contest: Contest, number: int) -> dict[str, Any]:
-    task, split = _test(contest.tested, contest.seed, number)
-    names = task.concept_space.concepts
+def _examples_of(split: Split) -> dict[str, Any]:
+    names = split.concept_space.concepts
     texts = [" ".join("·" if c < 0 else names[c] for c in row) for row in split.concepts.tolist()]
     for name, column in split.metadata.items():
         texts = [f"{text}, {name} {value}" for text, value in zip(texts, column.tolist(), strict=True)]
@@ -139,16 +123,16 @@ def write_runs(
     """
     places: dict[str, npt.NDArray[np.int64]] = {}
     for contest, runs in (one for one in records if not one[0].sealed_round):
-        for record in (record for record in runs if record["looks"]):
-            number = _number(contest.tested, record["repeat"])
-            places[record["run"]] = _places(contest, number, samples.get((contest.name, number)))
+        of = {n: _places(contest, n, samples.get((contest.name, n))) for n in test_numbers(contest)}
+        number = task_named(contest.tested).test_number
+        places |= {run["run"]: of[number(run["repeat"])] for run in runs if run["looks"]}
     path = entry.folder / PREDICTIONS
     read = read_accepted(path, places) if places and path.is_file() else {}
     for contest, runs in records:
         value = []
         for record in runs:
             plain = {key: what for key, what in record.items() if key != "looks"}
-            plain["test_set"] = _number(contest.tested, record["repeat"])
+            plain["test_set"] = task_named(contest.tested).test_number(record["repeat"])
             value.append({**plain, "predictions": read.get(record["run"], {})})
         _add_examples(entry, contest, value, samples)
         write_script(out / f"{contest.name}.js", "runs", value)
@@ -156,10 +140,10 @@ def write_runs(
 
 def _places(contest: Contest, number: int, sample: Sample | None) -> npt.NDArray[np.int64]:
     """int64 [n]: where probabilities, example by example, have the true labels', and all of the sample."""
-    labels, names = test_labels(contest.tested, contest.seed, number)
+    labels, n = test_of(contest, number, sample).labels, len(task_named(contest.tested).labels)
     rows = np.empty(0, np.int64) if sample is None else sample.rows
-    of_sample = rows[:, None] * len(names) + np.arange(len(names))
-    return np.concatenate([np.arange(len(labels)) * len(names) + labels, of_sample.reshape(-1)])
+    of_sample = rows[:, None] * n + np.arange(n)
+    return np.concatenate([np.arange(len(labels)) * n + labels, of_sample.reshape(-1)])
 
 
 def _add_examples(entry: Entry, contest: Contest, runs: Sequence[dict[str, Any]], samples: Samples) -> None:
@@ -210,7 +194,7 @@ def _firing(
     """Which rules fire on each example of the sample."""
     if language == "tree":
         columns = _columns(contest.tested, sample, view)
-        task: Benchmark = registry.create("benchmark", contest.tested)
+        task = task_named(contest.tested)
         return [[k] if k >= 0 else [] for k in branches_that_apply(task, rules, columns).tolist()]
     background, facts = sample.facts(contest, view)
     found: list[list[int]] = guarded(
@@ -224,4 +208,4 @@ def _firing(
 
 @cache
 def _columns(benchmark: str, sample: Sample, view: _View) -> Mapping[str, npt.NDArray[Any]]:
-    return tree_columns(registry.create("benchmark", benchmark), sample.metadata, sample.seen[view][0])
+    return tree_columns(task_named(benchmark), sample.metadata, sample.seen[view][0])

@@ -7,13 +7,13 @@ from contextlib import suppress
 from functools import cache
 
 from nsl_bench.core import registry
-from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.types import BLANK
 from nsl_bench.data.splits import make_source, symbolic_split
 from nsl_bench.learners.environments import entrant
 from nsl_bench.perception.network import Network
 from nsl_bench.perception.trained_networks import kept
+from nsl_bench.run.sampled import task_named
 
 from ..board import Board
 from ..contests import Contest
@@ -32,7 +32,7 @@ def words_of(track: str) -> str:
 def perceiver(task: str, source: str, network: str) -> Network | None:
     """A contest's perception network; None if it is not on this machine."""
     with suppress(UserError):
-        benchmark: Benchmark = registry.create("benchmark", task)
+        benchmark = task_named(task)
         return kept(registry.create("network", network, seed=0), benchmark, make_source(benchmark, source))
     return None
 
@@ -40,7 +40,7 @@ def perceiver(task: str, source: str, network: str) -> Network | None:
 @cache
 def _shown(task: str, source: str, size: str, seed: int) -> tuple[int, int, str]:
     """Train examples, images in them, and their pixels, of a contest's first train split."""
-    benchmark: Benchmark = registry.create("benchmark", task)
+    benchmark = task_named(task)
     side = ""
     with suppress(UserError):  # images in a folder that is not on this machine
         height, width = make_source(benchmark, source).shape[:2]

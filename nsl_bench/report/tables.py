@@ -426,7 +426,8 @@ def _laid(table: pd.DataFrame, task: str, layout: Layout, notes: Sequence[str]) 
     shown = wide[[*keys, *columns]].set_axis([_HEADS.get(name, name) for name in keys] + heads, axis=1)
     for k, name in enumerate(keys):
         shown.isetitem(k, [_value(name, value, task) for value in wide[name]])
-    return laid(title, shown, about, notes, listed(wide, blocks, task), "wide" * (layout == "wide"))
+    made = laid(title, shown, about, notes, listed(wide, blocks, task))
+    return replace(made, kind="wide" * (layout == "wide"))
 
 
 def _value(name: str, value: Any, task: str) -> str:

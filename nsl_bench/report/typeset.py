@@ -57,12 +57,7 @@ class Laid:
 
 
 def laid(
-    title: str,
-    table: pd.DataFrame,
-    about: str = "",
-    notes: Sequence[str] = (),
-    headings: Sequence[str] = (),
-    kind: str = "",
+    title: str, table: pd.DataFrame, about: str = "", notes: Sequence[str] = (), headings: Sequence[str] = ()
 ) -> Laid:
     """A frame as a table; fractions have three digits.
 
@@ -79,7 +74,7 @@ def laid(
     for k, row in enumerate(table.astype(object).to_numpy()):
         blocks.setdefault(headings[k] if headings else "", []).append(tuple(map(cell, row)))
     blocked = tuple((words, tuple(rows)) for words, rows in blocks.items())
-    return Laid(title, about, tuple(map(str, table.columns)), blocked, tuple(notes), kind)
+    return Laid(title, about, tuple(map(str, table.columns)), blocked, tuple(notes))
 
 
 def written(tables: Sequence[Laid], format: Format) -> str:

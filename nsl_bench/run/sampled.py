@@ -19,6 +19,13 @@ from nsl_bench.data.splits import make_source, make_split
 from nsl_bench.run.statistics import padded
 
 
+@cache
+def task_named(spec: str) -> Benchmark:
+    """The task of a spec: the same object for the same spec, so that its examples are made once."""
+    task: Benchmark = registry.create("benchmark", spec)
+    return task
+
+
 @dataclass(frozen=True)
 class Sampled:
     """The test sets of some train splits of a task.
@@ -37,11 +44,10 @@ class Sampled:
     repeats: tuple[int, ...]
     splits: str | None = None
 
-    @cached_property
+    @property
     def task(self) -> Benchmark:
         """The task."""
-        task: Benchmark = registry.create("benchmark", self.spec)
-        return task
+        return task_named(self.spec)
 
     @property
     def shared(self) -> bool:

@@ -121,7 +121,7 @@ def test_failed_runs_are_submitted_and_those_of_the_harness_are_not(
         "out_of_memory",
     ]
     report = scored(tmp_path / "out")
-    assert "1 of 4 runs are missing" in report.problems[0]
+    assert "1 of 4 runs is missing" in report.problems[0]
 
 
 # Labels without probabilities.

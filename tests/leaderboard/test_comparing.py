@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
-from nsl_bench.leaderboard.comparing import Comparison, Difference, front
+from nsl_bench.leaderboard.comparing import Comparison, front
 from nsl_bench.leaderboard.contests import Contest
 from nsl_bench.leaderboard.measuring import Numbers
 from nsl_bench.leaderboard.reading import Hashes, Run
@@ -89,8 +89,6 @@ def test_no_interval_without_width() -> None:
     assert (same.mean, same.word) == (0, "tie") and (other.mean, other.word) == (1, "")
     assert all(math.isnan(d.low) and math.isnan(d.high) for d in (same, other))
     assert made.ranks == dict.fromkeys("abc", (1, 3))
-    alone = Difference.over_splits(np.array([0.1, 0.1, 0.1]))
-    assert alone.mean == pytest.approx(0.1) and math.isnan(alone.low) and alone.word == ""
 
 
 @pytest.mark.parametrize(("splits", "shared"), [(3, True), (5, True), (5, False)])

@@ -11,7 +11,6 @@ from types import SimpleNamespace
 from typing import Any
 from urllib.parse import unquote, urldefrag
 
-import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.figure import Figure
@@ -22,7 +21,6 @@ from nsl_bench.leaderboard.site.build import _slots, build_site
 from nsl_bench.leaderboard.site.charts import Curve, write_charts
 from nsl_bench.leaderboard.site.pages import learner_page
 from nsl_bench.leaderboard.site.rundata import script, write_test
-from nsl_bench.leaderboard.site.rundata import test_labels as labels_of_test
 from nsl_bench.leaderboard.site.takeaway import bibtex, write_areas, write_tables
 from nsl_bench.leaderboard.submission import MANIFEST, RUNS
 from packed import COMMITTED, edit_manifest, edit_runs, lines_of, pack, unpacked
@@ -245,7 +243,7 @@ def test_the_committed_board_shows_little_of_its_trees() -> None:
     submitted = entry.submitted()
     for contest in board.contests:
         records = list(entry.records(contest, submitted))
-        shown = learner_page(board, entry, contest, records, submitted).hypotheses
+        shown = learner_page(board, entry, contest, records, submitted, {}).hypotheses
         rules = [d["rules"] for _, columns in shown for h in columns for d in h.distinct]
         assert sum(len(rule) for learned in rules for rule in learned) <= 200 * len(rules)
 
@@ -378,7 +376,11 @@ def test_pictures_take_every_script(tmp_path: Path) -> None:
 def test_a_board_without_submissions(board_file: Path, tmp_path: Path) -> None:
     (tmp_path / "none").mkdir()
     build_site(read_board(tmp_path / "none", board_file), tmp_path / "site")
-    assert "No submissions yet" in (tmp_path / "site" / "index.html").read_text()
+    page = (tmp_path / "site" / "index.html").read_text()
+    assert "No submissions yet" in page and ">documentation<" not in page
+    (tmp_path / "objects.inv").touch()  # as in the site of the documentation
+    build_site(read_board(tmp_path / "none", board_file), tmp_path / "site")
+    assert '<a href="../index.html">documentation</a>' in (tmp_path / "site" / "index.html").read_text()
 
 
 def test_runs_are_shown_with_their_own_test_sets(tmp_path: Path) -> None:
@@ -388,10 +390,9 @@ def test_runs_are_shown_with_their_own_test_sets(tmp_path: Path) -> None:
     write_test(contest, tmp_path / "test.js", {})
     value = handed_over(tmp_path / "test.js")
     for number in (1, 2):
-        labels, names = labels_of_test(contest.task, 0, number)
+        labels = symbolic_split(task, "test", "small", number).labels
         assert value["sets"][str(number)]["labels"] == "".join(map(str, labels))
-        assert value["names"] == list(names)
-        assert np.array_equal(labels, symbolic_split(task, "test", "small", number).labels)
+        assert value["names"] == list(task.labels.names)
     assert value["sets"]["1"] != value["sets"]["2"]
 
 

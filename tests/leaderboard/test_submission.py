@@ -248,7 +248,7 @@ BROKEN_FOREST: list[tuple[Change, tuple[str, ...]]] = [
         ("1 run is given more than once", "repeat 1"),
     ),
     (runs(lambda lines: lines.append(lines[0])), ("line 5", "twice")),
-    (runs(lambda lines: lines.pop(1)), ("1 of 4 runs are missing", "rotate90 100 % repeat 2")),
+    (runs(lambda lines: lines.pop(1)), ("1 of 4 runs is missing", "rotate90 100 % repeat 2")),
     (rows(lambda all_rows: all_rows.pop()), ("predictions of the run", "missing")),
     (row(lambda one: one["probabilities"].__setitem__(0, 1999)), ("example 0 are invalid numbers: [1999, ",)),
     (row(lambda one: one["probabilities"].__setitem__(slice(2), [600, 500])), ("invalid prob", "1 of 1000")),
