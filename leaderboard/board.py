@@ -224,13 +224,14 @@ class Board:
         import pandas as pd
 
         pieces = []
+        pair_of = {cell: contest.shift_pair(cell) for cell in contest.cells}
         for entry in self.of(contest):
             cells = contest.cells_of(entry.track)
             values = entry.values[contest.name]
             there = np.asarray(~np.isnan(values).all(axis=1))
             table = pd.DataFrame(values[there], columns=list(NAMES)).dropna(axis=1, how="all")
             run_cells = [cell for cell, present in zip(cells, there.tolist(), strict=True) if present]
-            pairs = [contest.shift_pair(cell) for cell in run_cells]
+            pairs = [pair_of[cell] for cell in run_cells]
             about = {
                 "benchmark": contest.benchmark,
                 "benchmark_version": contest.version,

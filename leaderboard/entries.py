@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from nsl_bench.core.declared import checked, parse_json
+from nsl_bench.core.declared import checked, from_json, parse_json
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.metrics import METRICS
 from nsl_bench.core.types import Floats, Floats32
@@ -23,11 +23,11 @@ from nsl_bench.run.statistics import padded
 
 from .contests import Cell, Contest
 from .packing import opened_lines
-from .reading import Run, read_runs
+from .reading import Run
 from .rounds.model import Round
 from .score_report import SCORES, TEN_THOUSAND, Look, Spread
 from .standing import Standing, standing_of
-from .submission import MANIFEST, Manifest, slug
+from .submission import MANIFEST, RUNS, Manifest, slug
 
 NAMES = tuple(METRICS)
 """The columns of an entry's values."""
@@ -111,13 +111,12 @@ class Entry:
         return self.whole(contest) and not self.all_failed(contest) and not told_answer
 
     def submitted(self) -> dict[str, Run]:
-        """What the submission says of each run: rules, hashes, versions."""
+        """What the submission says of each run: rules, hashes, versions; it was checked when accepted."""
         try:
-            return {run.id: run for run in read_runs(self.folder)}
-        except OSError as error:
-            raise UserError(f"The runs of {self.folder} cannot be read: {error.strerror}.") from error
-        except UserError as error:
-            raise UserError(f"The runs of {self.folder} cannot be read: {error}") from error
+            with opened_lines(self.folder / RUNS) as file:
+                return {run.id: run for run in (from_json(Run, line) for line in file)}
+        except (OSError, ValueError) as error:
+            raise UserError(f"The runs of {self.folder} cannot be read: {error}.") from error
 
     def records(
         self, contest: Contest, submitted: Mapping[str, Run]

@@ -15,7 +15,6 @@ import hashlib
 import itertools
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache, partial, reduce
 from operator import and_
@@ -95,22 +94,23 @@ class Likeness:
 _Labels = dict[Cell, npt.NDArray[np.uint8]]
 """The predicted labels of each cell's run, as characters (`predictions.LETTERS`)."""
 
-_Answers = dict[str, npt.NDArray[np.uint8]]
+Answers = dict[str, npt.NDArray[np.uint8]]
 """The predicted labels of each run of a submission, as characters."""
 
 _Place = tuple[tuple[str, Cell], Mapping[str, Look]]
 """A run's contest and cell; its evaluations to what was seen of them."""
 
 
-def likenesses(board: Board, workers: int = 1) -> dict[str, Likeness]:
+def likenesses(board: Board, answers: Mapping[str, Answers] | None = None) -> dict[str, Likeness]:
     """Findings about the predictions of each entry, by its slug.
 
     Args:
-        board: the accepted submissions. Those without a readable file of predictions are near to none.
+        answers: those of each entry, by its slug, where they were read already. An entry without a readable
+            file of predictions is near to none.
     """
-    folders = list(dict.fromkeys(entry.folder for entry in board.entries))
-    with ThreadPoolExecutor(workers) as pool:  # each waits for a process that reads
-        answers = dict(zip(folders, pool.map(_answers, folders), strict=True))
+    if answers is None:
+        read = cache(_answers)
+        answers = {entry.slug: read(entry.folder) for entry in board.entries}
     same: dict[tuple[object, ...], int] = defaultdict(int)
     runs = {entry.slug: _runs(board, entry) for entry in board.entries}
     for k, places in enumerate(runs.values()):
@@ -134,14 +134,14 @@ def _whole(places: Sequence[_Place]) -> str:
 
 
 def _near(
-    board: Board, answers: Mapping[Path, _Answers], whole: Mapping[str, str], contest: Contest
+    board: Board, answers: Mapping[str, Answers], whole: Mapping[str, str], contest: Contest
 ) -> dict[str, list[Near]]:
     """The entries of a contest with nearly the same labels as others, by slug.
 
     Those with equal predictions in all runs are left out: they are alike.
     """
     entries = board.of(contest)
-    labels = [_labels(entry, contest, answers[entry.folder]) for entry in entries]
+    labels = [_labels(entry, contest, answers[entry.slug]) for entry in entries]
     cells = [tuple((cell, len(one)) for cell, one in mine.items()) for mine in labels]
     joined = [np.concatenate([*mine.values(), np.empty(0, np.uint8)]) for mine in labels]
     true = cache(partial(_true, contest))
@@ -213,7 +213,7 @@ def _compared(
     return shares if shares[1] >= _EQUAL_WHERE_WRONG else None
 
 
-def _labels(entry: Entry, contest: Contest, answers: _Answers) -> _Labels:
+def _labels(entry: Entry, contest: Contest, answers: Answers) -> _Labels:
     """The predicted labels of the runs that did not fail."""
     names = entry.runs.get(contest.name, ()), entry.failed.get(contest.name, ())
     places = zip(contest.cells_of(entry.track), *names, strict=False)
@@ -258,11 +258,15 @@ def look_at(predicted: Predicted) -> Look:
     return Look(digest.hexdigest(), _share(contradictions(predicted)[0]))
 
 
-def _answers(folder: Path) -> _Answers:
-    """The labels of a submission's runs, of images where there are such; none of a damaged file."""
-    rows: dict[str, dict[str, dict[str, str]]] = {}
+def _answers(folder: Path) -> Answers:
+    """The labels of a submission's runs; none of a damaged file."""
     with contextlib.suppress(UserError):
-        rows = read_accepted(folder / PREDICTIONS)
+        return answers_of(read_accepted(folder / PREDICTIONS))
+    return {}
+
+
+def answers_of(rows: Mapping[str, dict[str, dict[str, str]]]) -> Answers:
+    """The labels of runs as `read_accepted` has them, those of images where there are such."""
     main = {run: row.get("framework") or next(iter(row.values())) for run, row in rows.items()}
     return {run: np.frombuffer(row["labels"].encode(), np.uint8) for run, row in main.items()}
 

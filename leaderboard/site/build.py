@@ -29,7 +29,7 @@ from ..board import FRONT, Board
 from ..comparing import Difference
 from ..contests import Contest
 from ..entries import Entry
-from ..likeness import Likeness, likenesses
+from ..likeness import Answers, likenesses
 from ..score_report import COMPARED
 from ..submission import slug
 from . import takeaway
@@ -54,6 +54,8 @@ _FEW = 4
 """Up to so many chunks of work more processes are not worth their start."""
 
 _MARK = "nsl-bench-site"
+_LIKENESS = "<!-- likeness -->"
+"""Where a page gets it, once the predictions of all entries were read; no text of others has a ``<``."""
 
 
 def build_site(board: Board, out: Path, *, pictures: bool = True, workers: int = 1) -> int:
@@ -169,9 +171,13 @@ def _build(board: Board, out: Path, pictures: bool, workers: int) -> int:
     }
     # Here, where the networks are loaded and the examples made already, not in every process again.
     told = {e.slug: {c.name: given(e, c) for c in with_entries if c.name in e.values} for e in board.entries}
-    shared = _Shared(board, out, likenesses(board, workers), samples, told, _slots(board))
-    for _ in spread(_write, shared, chunks, workers if len(chunks) > _FEW else 1):
-        pass
+    shared, answers = _Shared(board, out, samples, told, _slots(board)), dict[str, Answers]()
+    for read in spread(_write, shared, chunks, workers if len(chunks) > _FEW else 1):
+        answers |= read
+    for name, likeness in likenesses(board, answers).items():
+        path = out / f"learner/{name}.html"
+        text = pages.text("likeness.html", likeness=likeness)
+        path.write_text(path.read_text(encoding="utf-8").replace(_LIKENESS, text), encoding="utf-8")
     return sum(path.is_file() for path in out.rglob("*"))
 
 
@@ -252,20 +258,23 @@ class _Pages:
 
 @dataclass(frozen=True)
 class _Shared:
-    """What pages of entries are made of; by slug of the entry: likeness, supervision, and style of lines."""
+    """What pages of entries are made of; by slug of the entry: supervision, and style of lines."""
 
     board: Board
     out: Path
-    likeness: Mapping[str, Likeness]
     samples: Samples
     given: Mapping[str, Mapping[str, dict[str, object]]]
     slots: Mapping[str, int]
 
 
-def _write(shared: _Shared, work: Sequence[Contest | int | Curve | Front]) -> None:
-    """Tables of contests, pages and runs of entries (given by their place), and the pictures of charts."""
+def _write(shared: _Shared, work: Sequence[Contest | int | Curve | Front]) -> dict[str, Answers]:
+    """Tables of contests, pages and runs of entries (given by their place), and the pictures of charts.
+
+    Returns:
+        The labels that entries predict, by slug.
+    """
     board, out = shared.board, shared.out
-    pages = _Pages(board, out)
+    pages, answers = _Pages(board, out), {}
     for item in work:
         if isinstance(item, Curve | Front):
             item.draw()
@@ -273,10 +282,11 @@ def _write(shared: _Shared, work: Sequence[Contest | int | Curve | Front]) -> No
             takeaway.write_tables(board, item, out / "data/tables")
             write_test(item, out / f"data/test/{item.name}.js", shared.samples)
         else:
-            _write_entry(pages, board.entries[item], shared)
+            answers[board.entries[item].slug] = _write_entry(pages, board.entries[item], shared)
+    return answers
 
 
-def _write_entry(pages: _Pages, entry: Entry, shared: _Shared) -> None:
+def _write_entry(pages: _Pages, entry: Entry, shared: _Shared) -> Answers:
     board, told, slots = shared.board, shared.given[entry.slug], shared.slots
     mine = [contest for contest in board.contests if contest.name in entry.values]
     submitted = entry.submitted()
@@ -286,14 +296,13 @@ def _write_entry(pages: _Pages, entry: Entry, shared: _Shared) -> None:
         "learner.html",
         f"learner/{entry.slug}.html",
         entry=entry,
-        likeness=shared.likeness[entry.slug],
         contests=contests,
         given=told,
         curves=list(SmallCurve.all_of(board, entry, slots)),
     )
     write_learner(board, entry, contests, slots.get(entry.slug, 0), pages.out / "data/learner")
     runs = [(contest, [record for _, record in records[contest.name]]) for contest in mine]
-    write_runs(entry, runs, pages.out / "data/runs" / entry.slug, shared.samples)
+    return write_runs(entry, runs, pages.out / "data/runs" / entry.slug, shared.samples)
 
 
 def _pareto(board: Board, contest: Contest, track: str, folder: Path) -> dict[str, Any]:

@@ -30,6 +30,7 @@ from nsl_bench.run.sampled import task_named
 
 from ..contests import Cell, Contest
 from ..entries import Entry
+from ..likeness import Answers, answers_of
 from ..predictions import LETTERS, read_accepted
 from ..submission import PREDICTIONS
 from .examples import Sample
@@ -113,8 +114,8 @@ def _examples_of(split: Split) -> dict[str, Any]:
 
 def write_runs(
     entry: Entry, records: Sequence[tuple[Contest, Sequence[dict[str, Any]]]], out: Path, samples: Samples
-) -> None:
-    """The runs of an entry, a file a contest.
+) -> Answers:
+    """The runs of an entry, a file a contest; returns the labels that were predicted in each.
 
     Args:
         records: contests with their runs, as in the board's record.
@@ -122,10 +123,10 @@ def write_runs(
         samples: by contest and number of the test set.
     """
     places: dict[str, npt.NDArray[np.int64]] = {}
-    for contest, runs in (one for one in records if not one[0].sealed_round):
+    for contest, runs in records:
         of = {n: _places(contest, n, samples.get((contest.name, n))) for n in test_numbers(contest)}
-        number = task_named(contest.tested).test_number
-        places |= {run["run"]: of[number(run["repeat"])] for run in runs if run["looks"]}
+        number, none = task_named(contest.tested).test_number, np.empty(0, np.int64)
+        places |= {run["run"]: of.get(number(run["repeat"]), none) for run in runs if run["looks"]}
     path = entry.folder / PREDICTIONS
     read = read_accepted(path, places) if places and path.is_file() else {}
     for contest, runs in records:
@@ -133,9 +134,11 @@ def write_runs(
         for record in runs:
             plain = {key: what for key, what in record.items() if key != "looks"}
             plain["test_set"] = task_named(contest.tested).test_number(record["repeat"])
-            value.append({**plain, "predictions": read.get(record["run"], {})})
+            shown = {} if contest.sealed_round else read.get(record["run"], {})
+            value.append({**plain, "predictions": shown})
         _add_examples(entry, contest, value, samples)
         write_script(out / f"{contest.name}.js", "runs", value)
+    return answers_of(read)
 
 
 def _places(contest: Contest, number: int, sample: Sample | None) -> npt.NDArray[np.int64]:

@@ -102,7 +102,7 @@ def _counting(runs: pd.DataFrame, *, all_ends: bool = False) -> pd.DataFrame:
     done.loc[fingerprinted, "splits"] = (
         done[fingerprinted].groupby("splits_fingerprint")["splits"].transform("last")
     )
-    kinds = done["source"].map(source_identity)
+    kinds = done["source"].map({source: source_identity(source) for source in done["source"].unique()})
     done["source"] = done.groupby([kinds, "source_fingerprint"])["source"].transform("last")
     return done
 
