@@ -44,7 +44,7 @@ from nsl_bench.report import analysis
 from nsl_bench.report.networks import frame
 from nsl_bench.report.published.papers import ffnsl2023
 from nsl_bench.report.published.papers import table as published_table
-from nsl_bench.report.tables import area_under_shift, short_names, summarise
+from nsl_bench.report.tables import short_names, summarise, with_standard
 from nsl_bench.run.store import Store
 
 __all__ = ["CONSTANT", "FFNSL", "measure", "measure_means", "summary", "write"]
@@ -234,16 +234,14 @@ def measure_means(stores: dict[str, Store], docs: Path) -> None:
         runs = _whole(_short(store.frame()))
         shares = runs.groupby(["learner", "network"])["percent"].agg(set)
         common = sorted(set.intersection(*shares))
-        means = area_under_shift(runs[runs["percent"].isin(common)], _MEANS)
-        for (shift, learner, network), group in means.groupby(["shift", "learner", "network"], sort=True):
-            values = group.set_index(group["metric"].astype(str))
-            cells = {
-                METRICS[m].title: number(values["mean"][m], values["std_err"][m])
-                for m in _MEANS
-                if m in values.index
-            }
+        done = with_standard(runs[runs["percent"].isin(common)])
+        metrics = [m for m in _MEANS if m in done and done[m].notna().any()]
+        splits = done.groupby(["shift", "learner", "network", "repeat"])[metrics].mean()
+        for (shift, learner, network), each in splits.groupby(level=[0, 1, 2]):
+            there = [m for m in metrics if each[m].notna().any()]
+            cells = {METRICS[m].title: number(each[m].mean(), each[m].sem()) for m in there}
             about = {"task": benchmark, "shift": shift, "learner": f"{learner} ({network})"}
-            found.append({**about, "repeats": group["n"].max(), **cells})
+            found.append({**about, "repeats": int(each.count().max()), **cells})
     kept(docs, "framework", "means", found)
 
 

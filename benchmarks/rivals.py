@@ -25,7 +25,8 @@ from nsl_bench.leaderboard.contests import BOARD, Contest
 from nsl_bench.leaderboard.entries import Entry
 from nsl_bench.leaderboard.predictions import rows_of
 from nsl_bench.leaderboard.reading import Tunings
-from nsl_bench.leaderboard.site.supervision import supervision, words_of
+from nsl_bench.leaderboard.site.supervision import given as given_to
+from nsl_bench.leaderboard.site.supervision import words_of
 from nsl_bench.leaderboard.submission import PREDICTIONS
 from nsl_bench.leaderboard.truth import Truth
 from pages import DOCS, Top, kept, listed, points, write
@@ -362,6 +363,13 @@ def kept_own(rows: pd.DataFrame) -> str:
         )
     nothing = "The trials of these entries were not kept."
     return pd.DataFrame(told).to_markdown(index=False, disable_numparse=True) if told else nothing
+
+
+def supervision(board: Board, contest: Contest) -> Iterator[dict[str, object]]:
+    """What each entry of a contest was given."""
+    for entry in board.of(contest):
+        about = {"contest": contest.name, "learner": entry.title, "track": words_of(entry.track)}
+        yield {**about, **given_to(entry, contest)}
 
 
 def spans(rows: pd.DataFrame) -> str:

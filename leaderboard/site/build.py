@@ -10,7 +10,6 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import metadata
 from pathlib import Path
@@ -171,7 +170,7 @@ def _build(board: Board, out: Path, pictures: bool, workers: int) -> int:
     }
     # Here, where the networks are loaded and the examples made already, not in every process again.
     told = {e.slug: {c.name: given(e, c) for c in with_entries if c.name in e.values} for e in board.entries}
-    shared, answers = _Shared(board, out, samples, told, _slots(board)), dict[str, Answers]()
+    shared, answers = (board, out, samples, told, _slots(board)), dict[str, Answers]()
     for read in spread(_write, shared, chunks, workers if len(chunks) > _FEW else 1):
         answers |= read
     for name, likeness in likenesses(board, answers).items():
@@ -256,15 +255,8 @@ class _Pages:
         return self._environment.get_template(template).render(values)
 
 
-@dataclass(frozen=True)
-class _Shared:
-    """What pages of entries are made of; by slug of the entry: supervision, and style of lines."""
-
-    board: Board
-    out: Path
-    samples: Samples
-    given: Mapping[str, Mapping[str, dict[str, object]]]
-    slots: Mapping[str, int]
+_Shared = tuple[Board, Path, Samples, Mapping[str, Mapping[str, dict[str, object]]], Mapping[str, int]]
+"""Board, folder and samples; by slug of the entry: supervision, and style of lines."""
 
 
 def _write(shared: _Shared, work: Sequence[Contest | int | Curve | Front]) -> dict[str, Answers]:
@@ -273,21 +265,22 @@ def _write(shared: _Shared, work: Sequence[Contest | int | Curve | Front]) -> di
     Returns:
         The labels that entries predict, by slug.
     """
-    board, out = shared.board, shared.out
+    board, out, samples, *_ = shared
     pages, answers = _Pages(board, out), {}
     for item in work:
         if isinstance(item, Curve | Front):
             item.draw()
         elif isinstance(item, Contest):
             takeaway.write_tables(board, item, out / "data/tables")
-            write_test(item, out / f"data/test/{item.name}.js", shared.samples)
+            write_test(item, out / f"data/test/{item.name}.js", samples)
         else:
             answers[board.entries[item].slug] = _write_entry(pages, board.entries[item], shared)
     return answers
 
 
 def _write_entry(pages: _Pages, entry: Entry, shared: _Shared) -> Answers:
-    board, told, slots = shared.board, shared.given[entry.slug], shared.slots
+    board, _, samples, given_to, slots = shared
+    told = given_to[entry.slug]
     mine = [contest for contest in board.contests if contest.name in entry.values]
     submitted = entry.submitted()
     records = {contest.name: list(entry.records(contest, submitted)) for contest in mine}
@@ -302,7 +295,7 @@ def _write_entry(pages: _Pages, entry: Entry, shared: _Shared) -> Answers:
     )
     write_learner(board, entry, contests, slots.get(entry.slug, 0), pages.out / "data/learner")
     runs = [(contest, [record for _, record in records[contest.name]]) for contest in mine]
-    return write_runs(entry, runs, pages.out / "data/runs" / entry.slug, shared.samples)
+    return write_runs(entry, runs, pages.out / "data/runs" / entry.slug, samples)
 
 
 def _pareto(board: Board, contest: Contest, track: str, folder: Path) -> dict[str, Any]:

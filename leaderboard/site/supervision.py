@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache
 
@@ -15,7 +14,6 @@ from nsl_bench.perception.network import Network
 from nsl_bench.perception.trained_networks import kept
 from nsl_bench.run.sampled import task_named
 
-from ..board import Board
 from ..contests import Contest
 from ..entries import Entry
 
@@ -47,13 +45,6 @@ def _shown(task: str, source: str, size: str, seed: int) -> tuple[int, int, str]
         side = f"{height} x {width}"
     train = symbolic_split(benchmark, "train", size, 1, seed=seed)
     return benchmark.size(size), int((train.concepts != BLANK).sum()), side
-
-
-def supervision(board: Board, contest: Contest) -> Iterator[dict[str, object]]:
-    """What each entry of a contest was given."""
-    for entry in board.of(contest):
-        about = {"contest": contest.name, "learner": entry.title, "track": words_of(entry.track)}
-        yield {**about, **given(entry, contest)}
 
 
 def given(entry: Entry, contest: Contest) -> dict[str, object]:

@@ -235,15 +235,6 @@ def _lacks_true_rule(task: str) -> bool:
         return False
 
 
-def area_under_shift(runs: pd.DataFrame, metrics: Sequence[str] = DEFAULT_METRICS) -> pd.DataFrame:
-    """Mean over percentages of each repeat's metric, then mean and standard error over repeats."""
-    done = with_standard(runs)
-    present = [metric for metric in metrics if metric in done]
-    by = [*SETTING, "track", "network", "learner", "shift"]
-    curve = done.groupby([*by, "repeat", *_SEEDS], sort=False)[present].mean().reset_index()
-    return _mean_and_error(curve, by, present)
-
-
 def interventions(runs: pd.DataFrame) -> pd.DataFrame:
     """Mean framework accuracy of learners given the true concepts of k slots (``run --interventions``).
 
