@@ -99,9 +99,10 @@ def against(runs: pd.DataFrame, results: Runs, reference: str, metrics: Sequence
     table = sorted_rows(pd.concat(pieces, ignore_index=True), [*_PLACE, "learner"])
     for _, part in table.groupby(["benchmark", "metric"]):
         table.loc[part.index, "p_value"] = corrected(part["p_value"].tolist())
-    signs = [1 if METRICS[name].higher_is_better is not False else -1 for name in table["metric"]]
-    directed = [METRICS[name].higher_is_better is not None for name in table["metric"]]
-    table["verdict"] = list(map(verdict, table["difference"] * signs, table["p_value"].where(directed)))
+    higher = [METRICS[name].higher_is_better for name in table["metric"]]
+    signs, directed = [-1 if one is False else 1 for one in higher], [one is not None for one in higher]
+    known = table["p_value"].where(pd.Series(directed, index=table.index))
+    table["verdict"] = list(map(verdict, table["difference"] * signs, known))
     return table
 
 
