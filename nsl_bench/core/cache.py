@@ -5,8 +5,6 @@ hash of everything that decides their content, so nothing in the folder ever goe
 keeps two processes from merging into one file at the same time.
 """
 
-from __future__ import annotations
-
 import contextlib
 import errno
 import hashlib

@@ -1,7 +1,5 @@
 """Work spread over processes: results in the order of the jobs, the same for any number of processes."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 from collections import deque

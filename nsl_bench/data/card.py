@@ -4,8 +4,6 @@ The card's YAML head is written by `datasets`' own classes from the manifest and
 its configurations, features and sizes are those of the files.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import textwrap

@@ -16,14 +16,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.pictures import check_pixels
 from nsl_bench.core.shift import Shift
 from nsl_bench.core.source import ImageSource
-from nsl_bench.core.types import BLANK, PoolPart, Split
+from nsl_bench.core.types import BLANK, Ints, PoolPart, Split, UInts8
 from nsl_bench.data.rows import OWN, known_columns
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 DIGEST_BYTES = 16
 
 
-def image_digest(image: npt.NDArray[np.uint8]) -> bytes:
+def image_digest(image: UInts8) -> bytes:
     """16 bytes that stand for an image, uint8 [height, width, channels]: its shape and its pixels."""
     whole = np.ascontiguousarray(image)
     digest = hashlib.blake2b(f"{whole.shape}".encode(), digest_size=DIGEST_BYTES)
@@ -59,9 +58,7 @@ def canonical_row(
     return json.dumps(row, sort_keys=True, ensure_ascii=False).encode()
 
 
-def canonical_rows(
-    split: Split, labels: Sequence[str], digests: npt.NDArray[np.uint8] | None = None
-) -> Iterator[bytes]:
+def canonical_rows(split: Split, labels: Sequence[str], digests: UInts8 | None = None) -> Iterator[bytes]:
     """The canonical row of each example of a split; `digests` as for `content_hash`."""
     names = split.concept_space.concepts
     shifted = split.shifted.tolist()
@@ -78,7 +75,7 @@ def canonical_rows(
         yield canonical_row(concepts, labels[label], metadata, shifted[i], images)
 
 
-def content_hash(split: Split, benchmark: Benchmark, digests: npt.NDArray[np.uint8] | None = None) -> str:
+def content_hash(split: Split, benchmark: Benchmark, digests: UInts8 | None = None) -> str:
     """The hash of a split, 64 hexadecimal digits.
 
     Args:
@@ -107,11 +104,11 @@ def dataset_hash(dataset: Dataset | IterableDataset) -> str:
     return total.hexdigest()
 
 
-def pixels(picture: Image.Image) -> npt.NDArray[np.uint8]:
+def pixels(picture: Image.Image) -> UInts8:
     """uint8 [height, width, channels] of a picture in levels of grey or colour."""
     if picture.mode not in ("L", "LA", "RGB", "RGBA"):
         raise ValueError(f"the image mode must be 8-bit grey or colour; got {picture.mode}")
-    result: npt.NDArray[np.uint8] = np.asarray(picture)
+    result: UInts8 = np.asarray(picture)
     return result[..., None] if result.ndim == 2 else result
 
 
@@ -125,15 +122,13 @@ _COLOUR_TYPES = {1: 0, 2: 4, 3: 2, 4: 6}
 """What PNG calls grey, grey with alpha, colours, colours with alpha: by number of channels."""
 
 
-def chunks(rows: npt.NDArray[np.int64], size: int = CHUNK) -> Iterator[npt.NDArray[np.int64]]:
+def chunks(rows: Ints, size: int = CHUNK) -> Iterator[Ints]:
     """Consecutive pieces of at most `size` rows."""
     for start in range(0, len(rows), size):
         yield rows[start : start + size]
 
 
-def render(
-    source: ImageSource, shift: Shift | None, part: PoolPart, indices: npt.NDArray[np.int64]
-) -> npt.NDArray[np.uint8]:
+def render(source: ImageSource, shift: Shift | None, part: PoolPart, indices: Ints) -> UInts8:
     """uint8 [m, height, width, channels]: images of a part of the pool, shifted if there is a shift.
 
     Raises:
@@ -152,7 +147,7 @@ def render(
     return images
 
 
-def png(image: npt.NDArray[np.uint8]) -> bytes:
+def png(image: UInts8) -> bytes:
     """An image, uint8 [height, width, channels], as a PNG file.
 
     Rows are stored as they are: filters, which Pillow chooses for each row, take twice as long, make drawn
@@ -174,12 +169,12 @@ def blank(shape: Sequence[int]) -> bytes:
     return png(np.zeros(tuple(shape), np.uint8))
 
 
-def encode(image: npt.NDArray[np.uint8]) -> tuple[bytes, bytes]:
+def encode(image: UInts8) -> tuple[bytes, bytes]:
     """An image, uint8 [height, width, channels], as a PNG file, and its digest."""
     return png(image), image_digest(image)
 
 
-def decode(file: bytes) -> npt.NDArray[np.uint8]:
+def decode(file: bytes) -> UInts8:
     """uint8 [height, width, channels] from the bytes of a PNG file, as `datasets` shows it."""
     import datasets
     from PIL import Image, UnidentifiedImageError

@@ -5,8 +5,6 @@ generating stops is kept: the same recipe goes on at the first file that is miss
 depend on the number of processes.
 """
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import hashlib
@@ -22,14 +20,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench import __version__
 from nsl_bench.core import cache
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import UserError, refusing
 from nsl_bench.core.shift import STANDARD, Shift, short_name
-from nsl_bench.core.types import BLANK, PoolPart, Split
+from nsl_bench.core.types import BLANK, PoolPart, Split, UInts8
 from nsl_bench.core.workers import spread, usable_cores
 from nsl_bench.data.card import distinct_images, reuse, write_card, write_croissant, write_evaluation
 from nsl_bench.data.content import DIGEST_BYTES, canonical_rows, encode, render
@@ -347,7 +344,7 @@ def _text(path: Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
-def _digests(shared: Shared, split: str) -> npt.NDArray[np.uint8]:
+def _digests(shared: Shared, split: str) -> UInts8:
     """uint8 [images of the source's part, 16]: digests of the images of a split of the pool, else zeros."""
     import pyarrow.parquet as pq
 
@@ -389,7 +386,7 @@ def _bytes(folder: Path, shard: Shard) -> int:
     return int(pq.read_metadata(folder / shard.path).metadata[BYTES_KEY])
 
 
-def _pool_entry(plan: Plan, shared: Shared, split: str, digests: npt.NDArray[np.uint8]) -> SplitEntry:
+def _pool_entry(plan: Plan, shared: Shared, split: str, digests: UInts8) -> SplitEntry:
     pool = shared.pools[split]
     names = plan.task.concept_space.concepts
     labels = plan.source.labels(pool.part)[pool.indices].tolist()
@@ -401,9 +398,7 @@ def _pool_entry(plan: Plan, shared: Shared, split: str, digests: npt.NDArray[np.
     return _entry(shared, IMAGES, split, rows, others)
 
 
-def _examples_entry(
-    plan: Plan, shared: Shared, table: Examples, digests: Mapping[str, npt.NDArray[np.uint8]]
-) -> SplitEntry:
+def _examples_entry(plan: Plan, shared: Shared, table: Examples, digests: Mapping[str, UInts8]) -> SplitEntry:
     labels = plan.task.labels.names
     examples = shared.splits[table.split]
     images = np.where(examples.images == BLANK, 0, examples.images)

@@ -1,7 +1,5 @@
 """Data sets on the Hugging Face Hub: fetched at a pinned revision, published as a tagged version."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path

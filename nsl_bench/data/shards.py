@@ -12,13 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core import cache
 from nsl_bench.core.errors import refusing
 from nsl_bench.core.shift import Shift
 from nsl_bench.core.source import ImageSource
-from nsl_bench.core.types import BLANK, PoolPart, Split
+from nsl_bench.core.types import BLANK, Ints, PoolPart, Split
 from nsl_bench.data.content import CHUNK, blank, chunks, encode, render
 from nsl_bench.data.recipe import IMAGES
 from nsl_bench.data.rows import examples_table, images_table
@@ -59,7 +58,7 @@ class Pool:
     split: str
     part: PoolPart
     shift: Shift | None
-    indices: npt.NDArray[np.int64]
+    indices: Ints
     bounds: tuple[int, ...]
 
 
@@ -231,7 +230,7 @@ def _examples(shared: Shared, shard: Shard) -> Iterator[pa.Table]:
         yield examples_table(examples, rows, table.schema, table.references, images)
 
 
-def _files(shared: Shared, pool_split: str, wanted: npt.NDArray[np.int64]) -> pa.Array:
+def _files(shared: Shared, pool_split: str, wanted: Ints) -> pa.Array:
     """Image files [m] of the pool, binary, for ascending indices [m] of the source."""
     import pyarrow as pa
     import pyarrow.compute as pc

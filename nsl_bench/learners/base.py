@@ -21,7 +21,7 @@ from nsl_bench.core.code_files import code_key
 from nsl_bench.core.errors import UserError, unknown
 from nsl_bench.core.metrics.predictions import checked_probabilities
 from nsl_bench.core.tracks import Track
-from nsl_bench.core.types import UNDECIDED, Hypothesis, WeightedExample
+from nsl_bench.core.types import UNDECIDED, Floats, Hypothesis, Ints16, WeightedExample
 from nsl_bench.learners.environments import entrant, is_environment
 from nsl_bench.learners.view import LONGEST_RULES, View
 
@@ -171,7 +171,7 @@ def fixed_sizes(learner: Any) -> tuple[str, ...]:
     return names
 
 
-def answers_of(learner: Any, test: View) -> tuple[npt.NDArray[np.int16], npt.NDArray[np.float64] | None]:
+def answers_of(learner: Any, test: View) -> tuple[Ints16, Floats | None]:
     """Labels int16 [n] of a learner and its label probabilities [n, n_labels], or None instead of the latter.
 
     A learner without `predict_proba`, or whose ``gives_probabilities`` is False, is label-only.
@@ -183,7 +183,7 @@ def answers_of(learner: Any, test: View) -> tuple[npt.NDArray[np.int16], npt.NDA
     return labels, probabilities if getattr(learner, "gives_probabilities", True) else None
 
 
-def probabilities_of(learner: Learner, test: View) -> npt.NDArray[np.float64]:
+def probabilities_of(learner: Learner, test: View) -> Floats:
     """float64 [n, n_labels]: the learner's label probabilities, checked.
 
     A row sums to 1, or to less where some outcomes have no label.
@@ -206,9 +206,7 @@ def probabilities_of(learner: Learner, test: View) -> npt.NDArray[np.float64]:
         raise InvalidOutput(f"{name}.predict_proba returned {error}.") from error
 
 
-def labels_of(
-    learner: Learner, test: View, probabilities: npt.NDArray[np.float64] | None = None
-) -> npt.NDArray[np.int16]:
+def labels_of(learner: Learner, test: View, probabilities: Floats | None = None) -> Ints16:
     """int16 [n]: the label that a learner predicts for each example, `UNDECIDED` or `AMBIGUOUS`.
 
     A learner without `predict` predicts its most probable label, the first on ties, and abstains where all
@@ -223,7 +221,7 @@ def labels_of(
             raise InvalidOutput(without_answers(_name(learner)))
         if probabilities is None:
             probabilities = probabilities_of(learner, test)
-        best: npt.NDArray[np.int16] = probabilities.argmax(axis=1).astype(np.int16)
+        best: Ints16 = probabilities.argmax(axis=1).astype(np.int16)
         best[probabilities.max(axis=1, initial=0) <= 0] = UNDECIDED
         return best
     given = np.asarray(predict(test))

@@ -36,14 +36,28 @@ from time import perf_counter, process_time  # as they are now: a learner here m
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core.benchmark import Benchmark, check_place
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.shift import Shift
 from nsl_bench.core.source import ImageSource
 from nsl_bench.core.tracks import Track
-from nsl_bench.core.types import BLANK, ConceptSpace, FewLabels, LabelSpace, Part, Predictions, Split
+from nsl_bench.core.types import (
+    BLANK,
+    Array,
+    Bools,
+    ConceptSpace,
+    FewLabels,
+    Floats,
+    Floats32,
+    Ints,
+    Ints16,
+    Ints32,
+    LabelSpace,
+    Part,
+    Predictions,
+    Split,
+)
 from nsl_bench.learners.asp_rules import FeatureTest
 from nsl_bench.learners.images import Images, LabelledImages, few_labels_of
 from nsl_bench.learners.known_rule import KnownRule, rule_as
@@ -157,12 +171,12 @@ class View:
     label_space: LabelSpace
     slots: tuple[str, ...]
     sequential: bool
-    metadata: Mapping[str, npt.NDArray[Any]]
-    sequences: npt.NDArray[np.int32]
-    steps: npt.NDArray[np.int32]
+    metadata: Mapping[str, Array]
+    sequences: Ints32
+    steps: Ints32
     has_images: bool
     _n: int
-    _labels: npt.NDArray[np.int64] | None
+    _labels: Ints | None
 
     def __init__(
         self,
@@ -223,7 +237,7 @@ class View:
     """Whether `unlabelled` made it."""
 
     @property
-    def labels(self) -> npt.NDArray[np.int64]:
+    def labels(self) -> Ints:
         """int64 [n]: indices into `label_names`."""
         if self._labels is None:
             raise TrackError("The test split has no labels; predict them.")
@@ -333,12 +347,12 @@ class View:
         return self._known("concept probabilities")
 
     @property
-    def probabilities(self) -> npt.NDArray[np.float32]:
+    def probabilities(self) -> Floats32:
         """float32 [n, slots, concepts]: concept probabilities; all zero for a blank slot."""
         return self._known("concept probabilities").probabilities
 
     @property
-    def concept_ids(self) -> npt.NDArray[np.int16]:
+    def concept_ids(self) -> Ints16:
         """int16 [n, slots]: concepts, true or predicted depending on the track; -1 for a blank slot."""
         return self._known("concepts").concepts
 
@@ -350,13 +364,13 @@ class View:
 
     @property
     @asked()
-    def features(self) -> npt.NDArray[np.float32]:
+    def features(self) -> Floats32:
         """float32 [n, features]: input features of a tabular learner."""
         return self._benchmark.features(self.concept_ids, self.metadata)
 
     @property
     @asked()
-    def knowledge_features(self) -> npt.NDArray[np.float32]:
+    def knowledge_features(self) -> Floats32:
         """float32 [n, features]: input features that contain part of the solution.
 
         Raises:
@@ -365,14 +379,14 @@ class View:
         return self._benchmark.knowledge_features(self.concept_ids, self.metadata)
 
     @cached_property
-    def probability_features(self) -> npt.NDArray[np.float32]:
+    def probability_features(self) -> Floats32:
         """float32 [n, slots * concepts + more]: concept probabilities, and `features` without the images."""
         columns = [self.probabilities.reshape(len(self), -1)]
         if self.metadata:
             columns.append(self._blank_features)
         return np.hstack(columns)
 
-    def inputs(self, which: Inputs, concepts: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def inputs(self, which: Inputs, concepts: Array) -> Array:
         """[n, columns]: a learner's own columns of the `concepts`, `probability_features`, or both."""
         if which == "concepts":
             return concepts
@@ -381,13 +395,13 @@ class View:
 
     @property
     @asked("blank_features")
-    def _blank_features(self) -> npt.NDArray[np.float32]:
+    def _blank_features(self) -> Floats32:
         self._known("features")
         nothing = np.full((len(self), len(self.slots)), BLANK, np.int16)
         return self._benchmark.features(nothing, self.metadata)
 
     @property
-    def weights(self) -> npt.NDArray[np.int64]:
+    def weights(self) -> Ints:
         """int64 [n]: how much FFNSL weighs each example, by the confidence of its least certain image.
 
         It is 0 for an example that FFNSL leaves out. Where it would be 0 for all, it is 1 for all.
@@ -423,7 +437,7 @@ class View:
 
     @cached_property
     @asked()
-    def literals(self) -> npt.NDArray[np.bool_]:
+    def literals(self) -> Bools:
         """bool [n, literals]: inputs of a propositional learner (`nsl_bench.learners.literals`)."""
         with self._giving():
             return self._vocabulary.values(self.concept_ids, self.metadata)
@@ -499,7 +513,7 @@ class View:
         return derived(self._benchmark, self, tuple(map(str, rules)), concepts)
 
     @asked()
-    def label_probabilities(self, rules: Sequence[str]) -> npt.NDArray[np.float64]:
+    def label_probabilities(self, rules: Sequence[str]) -> Floats:
         """float64 [n, n_labels]: label probabilities under ASP rules, inferred from concept probabilities.
 
         A row sums to less than 1 where some concepts give no label or several.

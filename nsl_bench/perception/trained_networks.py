@@ -5,8 +5,6 @@ Packages ship weights through the entry-point group ``nsl_bench.weights``: a fun
 with safetensors files and an ``index.json``, a list of `Entry` objects.
 """
 
-from __future__ import annotations
-
 import inspect
 import json
 import sys
@@ -26,7 +24,7 @@ from nsl_bench.core.metrics.predictions import calibration_error
 from nsl_bench.core.registry import Spec
 from nsl_bench.core.shift import Shift
 from nsl_bench.core.source import ImageSource
-from nsl_bench.core.types import PoolPart
+from nsl_bench.core.types import Ints, PoolPart
 from nsl_bench.data.content import chunks, render
 from nsl_bench.perception import training
 from nsl_bench.perception.network import (
@@ -84,9 +82,7 @@ def identity(network: Network, source: ImageSource, file: str = "") -> Entry:
     return Entry(file, network.spec_for(source.shape), source.name, source.network_fingerprint(), concepts)
 
 
-def network_rows(
-    network: Network, source: ImageSource
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def network_rows(network: Network, source: ImageSource) -> tuple[Ints, Ints]:
     """Divide the network's part of a pool into train rows and validation rows.
 
     A network without validation is trained on all rows.
@@ -282,7 +278,7 @@ def _train(
     return new
 
 
-def _renderer(source: ImageSource, rows: npt.NDArray[np.int64]) -> Renderer:
+def _renderer(source: ImageSource, rows: Ints) -> Renderer:
     """Standard images of the network's part by their place among some rows."""
     return lambda some: source.render("network", rows[some], source.variants[0])
 
@@ -376,7 +372,7 @@ def histogram(confidence: npt.NDArray[np.floating]) -> tuple[float, ...]:
     return tuple((counts / max(1, len(confidence))).tolist())
 
 
-def sample(source: ImageSource, part: PoolPart, limit: int) -> npt.NDArray[np.int64]:
+def sample(source: ImageSource, part: PoolPart, limit: int) -> Ints:
     """int64 [m]: indices of at most `limit` images, spread evenly over a part of the pool."""
     n = len(source.labels(part))
     if n == 0:

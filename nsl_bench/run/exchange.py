@@ -1,7 +1,5 @@
 """Score predictions made elsewhere: export a folder for each run, and score the predictions in it."""
 
-from __future__ import annotations
-
 import csv
 import itertools
 import json

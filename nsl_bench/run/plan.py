@@ -12,8 +12,6 @@ A plan file has one or several grids. A grid is every combination of its lists::
 Missing keys have the defaults of the command line.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields, replace

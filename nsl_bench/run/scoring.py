@@ -14,7 +14,6 @@ from time import perf_counter, process_time  # as they are now: a learner in thi
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.budget import MEBIBYTE
@@ -22,7 +21,7 @@ from nsl_bench.core.errors import NotApplicable, UserError, named
 from nsl_bench.core.metrics import METRICS, Answers, compute
 from nsl_bench.core.metrics import predictions as measure
 from nsl_bench.core.seeding import generator
-from nsl_bench.core.types import AMBIGUOUS, BLANK, UNDECIDED, Hypothesis, Split, one_hot
+from nsl_bench.core.types import AMBIGUOUS, BLANK, UNDECIDED, Floats, Hypothesis, Ints16, Split, one_hot
 from nsl_bench.learners.answering import answering
 from nsl_bench.learners.base import (
     InvalidOutput,
@@ -172,7 +171,7 @@ def measure_learner(
     views = material.tests()
     answers = _answers(learner, views, costs)
     asked: dict[str, float] = {}
-    concepts: npt.NDArray[np.int16] | None = None
+    concepts: Ints16 | None = None
     if "framework" in answers:
         asked, concepts = _asked_more(learner, material, views, interventions, costs)
     with blaming("rules"), costs.of("prediction"):
@@ -229,14 +228,14 @@ def _answers(learner: Any, views: Mapping[str, View], costs: Costs) -> dict[str,
 
 def _asked_more(
     learner: Any, material: Material, views: Mapping[str, View], interventions: Sequence[int], costs: Costs
-) -> tuple[dict[str, float], npt.NDArray[np.int16] | None]:
+) -> tuple[dict[str, float], Ints16 | None]:
     """How good the concepts are that a learner sees, and its accuracy where it is given some true ones.
 
     Returns:
         The numbers; and int16 [n, slots], the concepts, None of a learner that returns none.
     """
     result: dict[str, float] = {}
-    seen_here: npt.NDArray[np.int16] | None = None
+    seen_here: Ints16 | None = None
     test = material.test
     if hasattr(learner, "predict_concepts"):
         with blaming("predict_concepts"), costs.of("prediction", views["framework"]):
@@ -293,7 +292,7 @@ def _count(
     hypothesis: Hypothesis | None,
     answers: dict[str, Answered],
     allowance: Allowance,
-    concepts: npt.NDArray[np.int16] | None = None,
+    concepts: Ints16 | None = None,
 ) -> None:
     """Turn answers into numbers, and keep them, with the concepts [n, slots] that a learner saw."""
     import pandas as pd
@@ -337,11 +336,11 @@ def _count(
             measured.perception[part] = perceived(material.benchmark, data.split, data.predictions)
 
 
-def _network_uncertainty(data: Data) -> npt.NDArray[np.float64] | None:
+def _network_uncertainty(data: Data) -> Floats | None:
     """float64 [n]: an example is as sure as the least sure of its images; None without images."""
     if data.predictions is None or data.shift is None:
         return None
-    least: npt.NDArray[np.float64] = data.predictions.confidence.min(axis=1).astype(np.float64)
+    least: Floats = data.predictions.confidence.min(axis=1).astype(np.float64)
     return 1.0 - least
 
 
@@ -389,8 +388,8 @@ def _frame(
     evaluation: str,
     benchmark: Benchmark,
     split: Split,
-    predicted: npt.NDArray[np.int16],
-    probabilities: npt.NDArray[np.float64] | None,
+    predicted: Ints16,
+    probabilities: Floats | None,
     causes: list[str] | None = None,
 ) -> pd.DataFrame:
     import pandas as pd

@@ -4,8 +4,6 @@ The harness has the data. It sends some of a view's content at the start. The pr
 the channel (`nsl_bench.sandbox.views`), and the harness sends what the view's track allows.
 """
 
-from __future__ import annotations
-
 import contextlib
 import importlib
 import importlib.abc

@@ -1,7 +1,5 @@
 """`LearnerTests`, tests that every learner must pass on a toy task with certain concepts."""
 
-from __future__ import annotations
-
 import pickle
 from typing import ClassVar, get_args
 

@@ -5,16 +5,13 @@ bit for bit: with coefficients that are multiples of 2**-16 every product is exa
 through loops without branches over small buffers, which compilers turn into vector instructions.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from nsl_bench.core.compiling import numba as nb
-
-Array = npt.NDArray[Any]
+from nsl_bench.core.types import Array, Ints32, UInts8
 
 _BITS = 17
 _ONE = 1 << _BITS
@@ -23,7 +20,7 @@ _MASK = 3
 """The band of a sprite that is its mask; 0 to 2 are its colours."""
 
 
-def pack(pixels: npt.NDArray[np.uint8]) -> npt.NDArray[np.int32]:
+def pack(pixels: UInts8) -> Ints32:
     """int32 [h, w] from a sprite's colours and mask, uint8 [h, w, 4]: band b in the bits from 8 b on."""
     shifts = np.arange(0, 32, 8, dtype=np.uint32)
     packed: npt.NDArray[np.uint32] = (pixels.astype(np.uint32) << shifts).sum(axis=2, dtype=np.uint32)

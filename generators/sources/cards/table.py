@@ -15,7 +15,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
+
+from nsl_bench.core.types import Ints, Ints32, UInts8
 
 from ...keyed_random import uniforms
 
@@ -41,10 +42,10 @@ class Sprite:
             border's colour, so that interpolation at the edge mixes in nothing else.
     """
 
-    packed: npt.NDArray[np.int32]
+    packed: Ints32
 
     @classmethod
-    def from_arrays(cls, face: npt.NDArray[np.uint8], mask: npt.NDArray[np.uint8]) -> Sprite:
+    def from_arrays(cls, face: UInts8, mask: UInts8) -> Sprite:
         """A sprite from uint8 [h, w, 3] and [h, w], with the ring of transparent pixels added."""
         from .kernels import pack
 
@@ -57,9 +58,7 @@ _AS_THEY_ARE = np.arange(256, dtype=np.uint8)
 _Box = tuple[int, int, int, int]
 
 
-def _place(
-    picture: npt.NDArray[np.uint8], sprite: Sprite, place: Placement
-) -> tuple[npt.NDArray[np.int64], _Box] | None:
+def _place(picture: UInts8, sprite: Sprite, place: Placement) -> tuple[Ints, _Box] | None:
     """The map from a box of the picture to the sprite, and the box; None if they do not meet."""
     height, width = sprite.packed.shape
     left, top, right, bottom = place.extent(width, height)
@@ -72,12 +71,7 @@ def _place(
 
 
 def lay(
-    picture: npt.NDArray[np.uint8],
-    sprite: Sprite,
-    place: Placement,
-    *,
-    tones: npt.NDArray[np.uint8] = _AS_THEY_ARE,
-    shadow: bool = False,
+    picture: UInts8, sprite: Sprite, place: Placement, *, tones: UInts8 = _AS_THEY_ARE, shadow: bool = False
 ) -> None:
     """Lay a card on a picture, in place.
 
@@ -95,15 +89,13 @@ def lay(
     kernels.lay(picture, sprite.packed, how, *box, tones, offset, _SHADOW if shadow else 0)
 
 
-def _plain_table(*key: int) -> npt.NDArray[np.uint8]:
+def _plain_table(*key: int) -> UInts8:
     """uint8 [3]: a muted colour that the key decides."""
     shade, *tint = uniforms(4, *key).tolist()
     return np.array([round(70 + 110 * shade + 40 * (t - 0.5)) for t in tint], np.uint8)
 
 
-def strewn_table(
-    picture: npt.NDArray[np.uint8], deal: Callable[[int], Sprite], n_cards: int, *key: int
-) -> None:
+def strewn_table(picture: UInts8, deal: Callable[[int], Sprite], n_cards: int, *key: int) -> None:
     """Paint a table strewn with cards, as the key decides.
 
     Args:
@@ -123,7 +115,7 @@ def strewn_table(
         lay(picture, sprite, Placement.turned(float(x), float(y), 360 * float(u[4, spot])), shadow=True)
 
 
-def on_plain_table(picture: npt.NDArray[np.uint8], sprite: Sprite, how: Augmentation, *key: int) -> None:
+def on_plain_table(picture: UInts8, sprite: Sprite, how: Augmentation, *key: int) -> None:
     """Paint one augmented card in the middle of a plain table on uint8 [height, width, 3]."""
     from . import kernels
 
@@ -213,7 +205,7 @@ class Augmentation:
             x, y, ((c + slant * s) / zx, (s - slant * c) / zx, -s / self.zoom_y, c / self.zoom_y)
         )
 
-    def tones(self) -> npt.NDArray[np.uint8]:
+    def tones(self) -> UInts8:
         """uint8 [256]: the new value of each grey level."""
         levels = ((np.arange(256) * self.brightness + 128) >> 8) + self.channel_shift
         return levels.clip(0, 255).astype(np.uint8)

@@ -4,8 +4,6 @@ A package adds a metric by an entry point in the group ``nsl_bench.metrics`` tha
 a tuple. Runs, reports, the scoring of submissions and the board then have it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points

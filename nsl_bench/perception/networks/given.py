@@ -13,6 +13,7 @@ from nsl_bench.core import cache
 from nsl_bench.core.declared import parse_json
 from nsl_bench.core.errors import UserError, did_you_mean
 from nsl_bench.core.options import REQUIRED, option
+from nsl_bench.core.types import Array, Floats32, UInts8
 from nsl_bench.data.content import DIGEST_BYTES, image_digest
 from nsl_bench.perception.network import Network, OptionValue
 
@@ -65,7 +66,7 @@ class GivenPredictions(Network):
             raise UserError(f"{self.file} has two rows with the hash {twice}, and they differ.")
         return self
 
-    def predict_proba(self, images: npt.NDArray[np.uint8]) -> npt.NDArray[np.float32]:
+    def predict_proba(self, images: UInts8) -> Floats32:
         asked = np.array([image_digest(image).hex() for image in images])
         places = np.searchsorted(self._known, asked).clip(max=len(self._known) - 1)
         lacking = asked[self._known[places] != asked]
@@ -74,20 +75,20 @@ class GivenPredictions(Network):
                 f"{self.file} has no row with the hash {lacking[0]}, which an image of this run has; "
                 "`nsl-bench export TASK --images` writes the images to predict."
             )
-        result: npt.NDArray[np.float32] = self._values[places]
+        result: Floats32 = self._values[places]
         return result
 
     def fit(self, *given: Any, **how: Any) -> NoReturn:
         raise UserError(f"The network predictions is not trained: {self.file} has its probabilities.")
 
-    def parameters(self) -> Mapping[str, npt.NDArray[Any]]:
+    def parameters(self) -> Mapping[str, Array]:
         return {}
 
-    def restore(self, parameters: Mapping[str, npt.NDArray[Any]], header: Mapping[str, Any]) -> None:
+    def restore(self, parameters: Mapping[str, Array], header: Mapping[str, Any]) -> None:
         raise ValueError("predictions are not weights")
 
 
-def _read(path: Path, concepts: Sequence[str]) -> tuple[npt.NDArray[np.str_], npt.NDArray[np.float32]]:
+def _read(path: Path, concepts: Sequence[str]) -> tuple[npt.NDArray[np.str_], Floats32]:
     """The hash of each row [m], and the probabilities [m, concepts]."""
     import pyarrow as pa
 
