@@ -7,8 +7,10 @@ in the colour and pattern of their marks. Pictures of the background class show 
 from __future__ import annotations
 
 import math
+import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -246,14 +248,14 @@ def _single(blade: Leaflet) -> _Made:
     return [blade.moved(0.08, 0, 0.92, 0)], [_stalk((-0.1, 0), (0.12, 0))]
 
 
-def _one(**shape: Any) -> Callable[[Dice], _Made]:
+def _one(dice: Dice, **shape: Any) -> _Made:
     """A leaf of one blade; `shape` goes to `_blade`."""
-    return lambda dice: _single(_blade(dice, **shape))
+    return _single(_blade(dice, **shape))
 
 
-def _lobed(**shape: Any) -> Callable[[Dice], _Made]:
+def _lobed(dice: Dice, **shape: Any) -> _Made:
     """A leaf of one blade with five lobes; `shape` goes to `_palm`."""
-    return lambda dice: ([_palm(dice, 5, **shape)], [_stalk((-0.1, 0), (0.4, 0))])
+    return [_palm(dice, 5, **shape)], [_stalk((-0.1, 0), (0.4, 0))]
 
 
 def _blueberry(dice: Dice) -> _Made:
@@ -289,17 +291,13 @@ def _potato(dice: Dice) -> _Made:
     return leaflets, [_stalk((-0.1, 0), (0.55, 0))]
 
 
-def _three(end: float, side: float, angle: float, **shape: Any) -> Callable[[Dice], _Made]:
+def _three(dice: Dice, end: float, side: float, angle: float, **shape: Any) -> _Made:
     """A leaf of three blades; `shape` goes to `_blade`."""
-
-    def make(dice: Dice) -> _Made:
-        leaflets = [_blade(dice, **shape).moved(0.42, 0, end, 0)]
-        for sign in (-1.0, 1.0):
-            blade = _blade(dice, **shape)
-            leaflets.append(blade.moved(0.4, 0, side, -sign * angle * dice.between(0.9, 1.1)))
-        return leaflets, [_stalk((-0.1, 0), (0.45, 0))]
-
-    return make
+    leaflets = [_blade(dice, **shape).moved(0.42, 0, end, 0)]
+    for sign in (-1.0, 1.0):
+        blade = _blade(dice, **shape)
+        leaflets.append(blade.moved(0.4, 0, side, -sign * angle * dice.between(0.9, 1.1)))
+    return leaflets, [_stalk((-0.1, 0), (0.45, 0))]
 
 
 def _tomato(dice: Dice) -> _Made:
@@ -312,38 +310,15 @@ def _tomato(dice: Dice) -> _Made:
     return leaflets, [_stalk((-0.1, 0), (0.25, 0))]
 
 
-_apple = _one(width=0.34, widest=0.45, blunt=0.65, teeth=22, depth=0.12)
-_cherry = _one(width=0.26, widest=0.6, blunt=1.0, teeth=30, depth=0.1, veins=9, slant=0.8)
-_peach = _one(width=0.15, widest=0.45, teeth=36, blunt=0.9, depth=0.1, veins=11, slant=1.0)
-_pepper = _one(width=0.31, widest=0.34, blunt=0.9, veins=5, slant=1.1)
-_soybean = _three(0.58, 0.52, 1.25, width=0.33, widest=0.36, blunt=0.75, veins=5)
-_raspberry = _three(
-    0.58, 0.46, 1.5, width=0.36, widest=0.38, blunt=0.7, teeth=13, depth=0.22, veins=8, slant=0.7
-)
-_strawberry = _three(0.52, 0.5, 1.35, width=0.47, widest=0.6, blunt=0.5, teeth=9, depth=0.2)
-
-_Colour = tuple[float, float, float]
-
-_SPECIES: Mapping[str, tuple[Callable[[Dice], _Made], _Colour, _Colour]] = {
-    "apple": (_apple, (84, 116, 62), (140, 160, 104)),
-    "blueberry": (_blueberry, (76, 112, 80), (134, 156, 118)),
-    "cherry": (_cherry, (72, 110, 52), (136, 158, 92)),
-    "corn": (_corn, (94, 136, 58), (150, 178, 108)),
-    "grape": (_lobed(notch=0.32, teeth=34, depth=0.16), (96, 130, 60), (158, 172, 100)),
-    "orange": (_orange, (58, 100, 48), (140, 150, 80)),
-    "peach": (_peach, (86, 128, 62), (158, 176, 104)),
-    "pepper": (_pepper, (70, 118, 56), (122, 158, 96)),
-    "potato": (_potato, (84, 122, 58), (126, 154, 96)),
-    "raspberry": (_raspberry, (92, 124, 60), (140, 158, 96)),
-    "soybean": (_soybean, (82, 134, 54), (142, 174, 98)),
-    "squash": (_lobed(notch=0.13, teeth=16, depth=0.07, spread=2.8), (88, 126, 72), (154, 172, 128)),
-    "strawberry": (_strawberry, (64, 112, 54), (120, 152, 92)),
-    "tomato": (_tomato, (86, 118, 60), (130, 150, 92)),
+_FORMS: Mapping[str, Callable[..., _Made]] = {
+    **{"one": _one, "lobed": _lobed, "three": _three, "blueberry": _blueberry, "corn": _corn},
+    **{"orange": _orange, "potato": _potato, "tomato": _tomato},
 }
+_SPECIES = tomllib.loads(Path(__file__).with_name("species.toml").read_text(encoding="utf-8"))
 
 
 def leaf(species: str, dice: Dice) -> Leaf:
     """A leaf of a species."""
-    shape, colour, vein = _SPECIES[species]
-    leaflets, stalks = shape(dice)
-    return Leaf(tuple(leaflets), tuple(stalks), colour, vein)
+    about = _SPECIES[species]
+    leaflets, stalks = _FORMS[about["form"]](dice, **about.get("shape", {}))
+    return Leaf(tuple(leaflets), tuple(stalks), tuple(about["colour"]), tuple(about["vein"]))
