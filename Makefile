@@ -76,7 +76,8 @@ results: $(SETUP)
 	$(BIN)/python benchmarks/neuid3.py eleusis --source emnist:$(SHARED)/data/mnist,letters=drawn
 	NSL_BENCH_UCI=$(SHARED)/data/uci $(BIN)/python benchmarks/neuid3.py uci --repeats 10
 	$(BIN)/nsl-bench reproduce ffnsl2023 --data $(SHARED)/data --out results/ffnsl2023
-	$(BIN)/python benchmarks/pages.py --reproduced results/ffnsl2023/report.csv
+	$(BIN)/python benchmarks/papers.py --shared $(SHARED)
+	$(BIN)/python benchmarks/pages.py
 
 ## The board's reference submissions (an hour), and the site made of them.
 reference: $(SETUP)

@@ -264,7 +264,7 @@ def percents(mine: pd.DataFrame) -> Any:
 
 def row(study: Study, name: str, learner: str, mine: pd.DataFrame) -> dict[str, object]:
     """A row of the page: measured and published sequence accuracy, and whether they are equivalent."""
-    rows = published_table("ntoc")
+    rows = published_table("ntoc2023")
     rows = rows[(rows["setting"] == SETTINGS[name].published) & (rows["method"] == LEARNERS[learner][1])]
     rows = rows.dropna(subset=["mean"])
     values = percents(mine)

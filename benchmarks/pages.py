@@ -1,7 +1,6 @@
 """Pages of results: question, answer, command, picture, losses, method, tables; docs/results.md lists them.
 
     python benchmarks/pages.py                      the table of docs/results.md, from its pages' first lines
-    python benchmarks/pages.py --reproduced FILE    besides, the page ffnsl2023 from its figures
 
 Tables are CSV files in a folder of the page's name. A script measures them, and writes the page from them,
 with `--page` also where the runs are not kept. A mean in a cell stands before its error: ``0.981 ± 0.010``.
@@ -19,7 +18,6 @@ from typing import Any
 
 import pandas as pd
 
-from nsl_bench.report.published.pages import read_figures, write_report
 from nsl_bench.run.statistics import half_width
 
 MOST_WORDS = 15
@@ -279,12 +277,8 @@ def main() -> None:
     """Write the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--docs", type=Path, default=DOCS)
-    parser.add_argument("--reproduced", type=Path, help="report.csv of the page ffnsl2023, written first")
     options = parser.parse_args()
     docs = options.docs
-    if options.reproduced:
-        command = "nsl-bench reproduce ffnsl2023 --data ../shared/data --out results/ffnsl2023"
-        write_report(read_figures(options.reproduced), docs / "ffnsl2023", command, docs / "ffnsl2023.md")
     index = docs.with_suffix(".md")
     text = index.read_text(encoding="utf-8")
     rows = []

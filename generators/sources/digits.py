@@ -233,6 +233,11 @@ class Mnist(DigitPool):
     download: bool = option(
         False, "whether to download missing files through torchvision", after="concept_space"
     )
+    whole: bool = option(
+        False,
+        "whether pools A and B both have all test images, in the file's order, for splits that name images",
+        after="concept_space",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -277,6 +282,8 @@ class Mnist(DigitPool):
     def _parts(self) -> dict[PoolPart, Digits]:
         folder = self._find()
         network, test = (_digits(folder, which) for which in ("train", "test"))
+        if self.whole:
+            return {"network": network, "a": test, "b": test}
         a, b = divide(test[1], (70,), self.seed)
         return {"network": network, "a": (test[0][a], test[1][a]), "b": (test[0][b], test[1][b])}
 
@@ -382,6 +389,11 @@ class MnistTrain(Mnist):
     """
 
     name = "mnist_train"
+
+    def __post_init__(self) -> None:
+        if self.whole:
+            raise UserError("mnist_train has no option whole; use mnist:FOLDER,whole=true.")
+        super().__post_init__()
 
     def _parts(self) -> dict[PoolPart, Digits]:
         images, digits = self.digits("train")

@@ -6,7 +6,7 @@ FFNSL paper (Cunnington et al. 2023), section 5 and appendix.
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -171,8 +171,10 @@ class FollowSuit(Benchmark):
         return Split(part, self.concept_space, np.array(concepts, np.int16), np.array(labels, np.int16))
 
 
-def read_csv(path: Path, columns: list[str]) -> list[tuple[int, dict[str, str]]]:
-    """Read the rows of a split's CSV file with their line numbers."""
+def read_csv(
+    path: Path, columns: list[str], optional: Sequence[str] = ()
+) -> list[tuple[int, dict[str, str]]]:
+    """Read the rows of a split's CSV file with their line numbers; an optional column may be absent."""
     if not path.is_file():
         raise UserError(f"The split file {path} does not exist.{_others(path)}")
     try:
@@ -184,7 +186,7 @@ def read_csv(path: Path, columns: list[str]) -> list[tuple[int, dict[str, str]]]
                     f"{path} lacks the column '{missing[0]}'; the header must be {','.join(columns)}."
                 )
             rows = [
-                (line, {c: (row[c] or "").strip() for c in columns})
+                (line, {c: (row.get(c) or "").strip() for c in (*columns, *optional)})
                 for line, row in enumerate(reader, start=2)
             ]
     except (UnicodeDecodeError, csv.Error) as error:

@@ -6,6 +6,7 @@ FFNSL paper (Cunnington et al. 2023), section 5 and appendix.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
@@ -242,8 +243,8 @@ class Sudoku(Benchmark):
 
     def read(self, folder: Path, part: Part, size: str, repeat: int) -> Split:
         path = folder / "test.csv" if part == "test" else folder / size / f"train_{repeat}.csv"
-        grids, labels = [], []
-        for line, row in read_csv(path, ["puzzle", "label"]):
+        grids, labels, images = [], [], []
+        for line, row in read_csv(path, ["puzzle", "label"], ["images"]):
             cells = ["0" if cell == "_" else cell for cell in row["puzzle"].split()]
             valid = [cell for cell in cells if cell == "0" or cell in self.concept_space.ids]
             if len(cells) != self.n**2 or len(valid) != len(cells):
@@ -254,7 +255,15 @@ class Sudoku(Benchmark):
                 raise UserError(f"{path}, line {line}: label must be valid or invalid; got '{row['label']}'.")
             grids.append([int(cell) - 1 for cell in cells])
             labels.append(self.labels.names.index(row["label"]))
-        return Split(part, self.concept_space, np.array(grids, np.int16), np.array(labels, np.int16))
+            shown = row["images"].split()
+            if shown and [cell.isdecimal() for cell in shown] != [cell != "0" for cell in cells]:
+                raise UserError(
+                    f"{path}, line {line}: images must have the number of an image for each digit, and _ for "
+                    f"each empty cell; got '{row['images']}'."
+                )
+            images += [[BLANK if cell == "_" else int(cell) for cell in shown]] if shown else []
+        split = Split(part, self.concept_space, np.array(grids, np.int16), np.array(labels, np.int16))
+        return replace(split, images=np.array(images, np.int32))
 
 
 def _divide(n: int, shares: Sequence[int]) -> list[int]:

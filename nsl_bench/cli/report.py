@@ -227,51 +227,67 @@ def _more_pictures(results: Results, folder: Path, picture_format: str) -> list[
 
 @declared()
 def reproduce(
-    paper: Annotated[str, Choice(["ffnsl2023"])],
+    paper: Annotated[str, Choice(["ffnsl2023", "ffnsl2021", "nsl2020", "ntoc2023", "neuid3"])],
     *,
     tasks: Annotated[
         tuple[str, ...],
         "--task",
-        "Task to reproduce. Repeatable. Default: all.",
+        "Task of the FFNSL papers to reproduce. Repeatable. Default: all.",
         Choice(["follow_suit", "sudoku_4x4", "sudoku_9x9"]),
     ] = (),
-    preset: Annotated[str, Choice(["quick", "paper"])] = "quick",
+    preset: Annotated[
+        str,
+        "paper: all that the paper has, with its networks. quick: fewer repeats, smaller networks.",
+        Choice(["quick", "paper"]),
+    ] = "quick",
+    quick: Annotated[bool, "The same as --preset quick."] = False,
     data: Annotated[
-        Path, "Folder with ffnsl_splits/ (the paper's examples) and, for Sudoku on images, mnist/.", FOLDER
+        Path, "Folder with mnist/, uci/ (NeuID3) and ffnsl_splits/ (the FFNSL paper's examples).", FOLDER
     ] = Path("../shared/data"),
     images: Annotated[bool, "--images/--no-images", "Also run Sudoku on MNIST, if it is available."] = True,
+    dry_run: Annotated[
+        bool, "Say how many runs are left and how long they take, without doing them."
+    ] = False,
     jobs: Jobs = 1,
     device: Device = "auto",
     out: Annotated[Path, "Results folder. An existing one is resumed.", FOLDER],
 ) -> int:
-    """Run PAPER's grid and write a report with published and measured figures side by side.
+    """Run PAPER's experiments and write a page with published and measured figures side by side.
 
     Results are kept in OUT. Run the same command again to resume.
     """
     from nsl_bench.report.published.pages import summary, write_report
-    from nsl_bench.report.published.reproduce import PRESETS, TASKS, compare, grid
+    from nsl_bench.report.published.tabulated import reproduction
     from nsl_bench.run.bench import Bench
     from nsl_bench.run.store import Store
-    from nsl_bench.run.sweep import Executor, sweep
+    from nsl_bench.run.sweep import Executor, duration, sweep
 
+    if tasks and not paper.startswith("ffnsl"):
+        raise UserError(f"--task applies to the FFNSL papers; {paper} has no choice of tasks.")
     if device != "auto":
         from nsl_bench.perception.training import pick_device
 
         pick_device(device)
-    mnist = data / "mnist" if images and (data / "mnist").is_dir() else None
-    todo = grid(tasks or TASKS, PRESETS[preset], data / "ffnsl_splits", mnist)
+    whole = reproduction(paper, "quick" if quick else preset, data, tasks, images=images)
+    if dry_run:
+        done = Store(out).statuses() if (out / "store.json").is_file() else {}
+        left = [job for job in whole.jobs if job.key() not in done]
+        time = duration(60 * whole.minutes(left) / jobs)
+        click.echo(f"{paper}: {len(left)} of {len(whole.jobs)} runs to do, about {time} with --jobs {jobs}.")
+        return 0
     store = Store(out)
     tally = sweep(
-        todo,
+        whole.jobs,
         store,
         Bench(device),
         lambda record: click.echo(f"{record.status}: {record.job}: {record.message}", err=True),
         executor=Executor(jobs),
     )
-    figures = compare(todo, store)
+    figures = whole.compare(store)
     words = ["nsl-bench", "reproduce", paper, *(word for task in tasks for word in ("--task", task))]
-    words += ["--preset", preset, *([] if images else ["--no-images"])]
-    for path in write_report(figures, out, shlex.join([*words, "--data", str(data), "--out", str(out)])):
+    words += ["--preset", "quick" if quick else preset, *([] if images else ["--no-images"])]
+    command = shlex.join([*words, "--data", str(data), "--out", str(out)])
+    for path in write_report(figures, out, command, name=paper):
         click.echo(path)
     click.echo(f"{tally}. {summary(figures)}")
     return tally.exit_code

@@ -202,6 +202,7 @@ def make_split(
     """Examples with images, `percent` % of them shifted.
 
     Splits from a folder are shifted as the paper shifted them: the first ``floor(p/100 N)`` in file order.
+    Where they name images, those are shown.
     """
     check_percent(percent)
     seed = seed_word(seed)
@@ -212,7 +213,17 @@ def make_split(
     avoid = None
     if part == "validation":
         avoid = make_split(benchmark, source, "train", size, repeat, seed=seed).images.reshape(-1)
-    split = assign_images(split, source.labels(split.pool), generator("images", *words), avoid)
+    pool = source.labels(split.pool)
+    if split.images.shape == split.concepts.shape:
+        shown = split.images != BLANK
+        which = split.images[shown]
+        if which.max(initial=-1) >= len(pool) or (pool[which] != split.concepts[shown]).any():
+            raise UserError(
+                f"The splits in {splits} name images that {source.name} does not have in this order; for "
+                "MNIST's, use the source mnist:FOLDER,whole=true."
+            )
+    else:
+        split = assign_images(split, pool, generator("images", *words), avoid)
     if splits is None:
         split = split.ranked(generator("ranks", *words).permutation(split.n_sequences))
     return split.shift(percent, floor=splits is not None)

@@ -8,14 +8,21 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import ttest_ind
+from scipy.stats import ttest_ind, ttest_rel
 
 from nsl_bench.api.results import Results
 from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.types import Hypothesis
 from nsl_bench.report import analysis
-from nsl_bench.report.published.equivalence import POWER, Mean, compare_means, repeats_needed
+from nsl_bench.report.published.equivalence import (
+    POWER,
+    Mean,
+    compare_means,
+    compare_paired,
+    image_error,
+    repeats_needed,
+)
 from nsl_bench.report.reliability import draw_reliability
 from nsl_bench.run.job import Job
 from nsl_bench.run.record import Record
@@ -34,6 +41,40 @@ def test_the_difference_is_tested_as_scipy_does() -> None:
         above = ttest_ind(first + 0.5, second, equal_var=False, alternative="greater").pvalue
         below = ttest_ind(first - 0.5, second, equal_var=False, alternative="less").pvalue
         assert found.p_equivalent == pytest.approx(max(above, below))
+
+
+def test_runs_on_the_same_splits_are_compared_in_each() -> None:
+    """What a split has in common on both sides costs no power."""
+    rng = np.random.default_rng(0)
+    splits, noise = rng.normal(0.6, 0.05, 5), rng.normal(0, 0.004, (2, 5))
+    first, second = splits + noise
+    found = compare_paired(first.tolist(), second.tolist(), 0.02)
+    assert found.p_different == pytest.approx(ttest_rel(first, second).pvalue) and found.df == 4
+    apart = compare_means(Mean.of(first.tolist()), Mean.of(second.tolist()), 0.02)
+    assert found.equivalent and not apart.equivalent and apart.power < 0.1
+
+
+def test_images_are_charged_for_what_differs_on_the_same_examples() -> None:
+    """A mean of 0.67 over examples that are nearly sure, right or wrong, or open: sizes and coverage hold."""
+    rng = np.random.default_rng(0)
+    strata = rng.integers(0, 4, 1000)
+    chance = np.array([0.99, 0.97, 0.02, 0.6])[strata]
+    draws = (rng.random((400, 2, 1000)) < chance).astype(float)
+    differences = draws[:, 0].mean(axis=1) - draws[:, 1].mean(axis=1)
+    errors = np.array([image_error(scores, strata) for scores in draws[:, 0]])
+    assert errors.mean() == pytest.approx(differences.std(), rel=0.1)
+    assert 0.92 < np.mean(np.abs(differences) < 1.96 * errors) < 0.98, "coverage of 95 % intervals"
+    same = [
+        compare_means(Mean(d, 0.0, 5), Mean(0.0, 0.0, 5), 0.02, e)
+        for d, e in zip(differences, errors, strict=True)
+    ]
+    assert np.mean([one.different for one in same]) < 0.08
+    assert np.sqrt(2 * 0.67 * 0.33 / 1000) > 1.6 * errors.mean(), "as if examples differed, too"
+    at_margin = [
+        compare_means(Mean(0.02 + d, 0.0, 5), Mean(0.0, 0.0, 5), 0.02, e).p_equivalent < 0.05
+        for d, e in zip(differences, errors, strict=True)
+    ]
+    assert np.mean(at_margin) < 0.08, "the size of the test of equivalence"
 
 
 def simulated(difference: float, margin: float, repeats: int, draws: int) -> float:

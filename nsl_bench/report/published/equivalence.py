@@ -1,9 +1,9 @@
 """Tests of equivalence and difference of two means with known standard errors.
 
 Two one-sided tests (Schuirmann 1987) show equivalence: the difference is significantly above minus the margin
-and significantly below the margin. Welch's t test shows a difference. Both use Satterthwaite's degrees of
-freedom, so the two means may have different variances and numbers of repeats. If neither is shown, nothing is
-known.
+and significantly below the margin. A t test shows a difference: Welch's of independent means, the paired one
+where both sides have values of the same train splits. Both use Satterthwaite's degrees of freedom, so the two
+means may have different variances and numbers of repeats. If neither is shown, nothing is known.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 LEVEL = 0.05
 """Of each of the tests."""
@@ -89,9 +90,26 @@ def compare_means(first: Mean, second: Mean, margin: float, known_std_err: float
         known_std_err: known standard error of what is the same over repeats but differs between the two
             means, such as test images.
     """
-    parts = [(mean.std_err**2, mean.repeats - 1) for mean in (first, second)]
+    return _compared(first.value - second.value, (first, second), margin, known_std_err)
+
+
+def compare_paired(
+    first: Sequence[float], second: Sequence[float], margin: float, known_std_err: float = 0.0
+) -> Comparison:
+    """Compare two methods that share their train splits by the differences in each.
+
+    Args:
+        first, second: values by train split.
+        margin, known_std_err: as in `compare_means`.
+    """
+    differences = Mean.of([a - b for a, b in zip(first, second, strict=True)])
+    return _compared(differences.value, (differences,), margin, known_std_err)
+
+
+def _compared(difference: float, means: Sequence[Mean], margin: float, known_std_err: float) -> Comparison:
+    """A difference whose variance is the sum of those of independent means and of a known one."""
+    parts = [(mean.std_err**2, mean.repeats - 1) for mean in means]
     error = math.sqrt(sum(variance for variance, _ in parts) + known_std_err**2)
-    difference = first.value - second.value
     if error <= _NOTHING:
         equal, alike = abs(difference) <= _NOTHING, abs(difference) < margin
         return Comparison(
@@ -129,10 +147,30 @@ def _power(margin: float, df: float) -> float:
     return float(np.mean(2 * ndtr(room) - 1))
 
 
-def repeats_needed(first: Mean, second: Mean, margin: float, known_std_err: float = 0.0) -> int | None:
+def image_error(scores: npt.NDArray[np.float64], strata: npt.NDArray[np.int64]) -> float:
+    """The standard error of a difference of two means over the same examples, shown by other images.
+
+    Examples are the same on both sides, so only the variance within each of them counts. That within a
+    stratum of like examples is at least as large, and can be seen.
+
+    Args:
+        scores: [examples], of one side.
+        strata: [examples], e.g. a number for each label of shifted and of other examples.
+    """
+    _, which, sizes = np.unique(strata, return_inverse=True, return_counts=True)
+    means = np.bincount(which, scores) / sizes
+    squares = np.bincount(which, (scores - means[which]) ** 2)
+    variance = (squares / np.maximum(sizes - 1, 1) * sizes).sum() / len(scores)
+    return float(np.sqrt(2 * variance / len(scores)))
+
+
+def repeats_needed(first: Mean, second: Mean | None, margin: float, known_std_err: float = 0.0) -> int | None:
     """The fewest repeats of `first` with which equivalence could be shown with enough power.
 
     Its standard deviation is taken to stay what it is.
+
+    Args:
+        second: the other mean; None if `first` is that of paired differences.
 
     Returns:
         None where a thousand would not do: the error of the other side is too large.
@@ -141,7 +179,8 @@ def repeats_needed(first: Mean, second: Mean, margin: float, known_std_err: floa
 
     def enough(n: int) -> bool:
         planned = replace(first, std_err=deviation / math.sqrt(n), repeats=n)
-        return compare_means(planned, second, margin, known_std_err).power >= POWER
+        means = (planned,) if second is None else (planned, second)
+        return _compared(0.0, means, margin, known_std_err).power >= POWER
 
     if not enough(_MOST_REPEATS):
         return None

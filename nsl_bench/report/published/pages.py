@@ -14,8 +14,9 @@ from nsl_bench.core.metrics import METRICS
 from nsl_bench.report.style import COLOURS, legend, save, subplots
 
 from .equivalence import LEVEL, POWER
-from .papers import Margin, paper
+from .papers import Margin, Paper, paper, table
 from .reproduce import Badge, Figure
+from .tabulated import causes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,6 +26,7 @@ _COLOURS: dict[Badge, str] = {
     "differs": COLOURS[1],
     "undecided": COLOURS[3],
     "not enough data": COLOURS[5],
+    "undecidable": COLOURS[4],
     "not comparable": "#bbbbbb",
 }
 _WIDE = ("atoms", "rules", "learning_time")
@@ -32,22 +34,24 @@ _WIDE = ("atoms", "rules", "learning_time")
 
 _BADGES = f"""\
 Each figure is compared with the published one by two tests with a significance level of {LEVEL:.0%}: two
-one-sided tests (TOST) of equivalence within a margin, and Welch's test of difference. Both use means and
-standard errors over train splits, with Satterthwaite's degrees of freedom. If the test images differ from the
-paper's, their sampling error is added. P values are not corrected for the number of figures, so one in twenty
-equal figures is expected to differ.
+one-sided tests (TOST) of equivalence within a margin, and a t test of difference. Where runs have the paper's
+own train splits and its values for each are published, both use the differences in each split. Elsewhere they
+use means and standard errors, with Satterthwaite's degrees of freedom. If the test images differ from the
+paper's, their sampling error is added: on the paper's own test examples, only that of images of the same
+example. P values are not corrected for the number of figures, so one in twenty equal figures is expected to
+differ.
 
 - *reproduced*: equivalent within the margin, by a test with a power of at least {POWER:.0%};
-- *differs*: Welch's test shows a difference, and no test shows that it is below the margin;
+- *differs*: the t test shows a difference, and no test shows that it is below the margin;
 - *undecided*: neither, although the power for equal figures is sufficient;
-- *not enough data*: neither, and the power is too low. *n needed* is the number of train splits that would
-  suffice; "-" means that none does, because the error of the paper's figure or of the test images is too
-  large;
+- *not enough data*: neither, and the power is too low. The column `needed` has the number of train splits
+  that would suffice;
+- *undecidable*: neither, and no number of train splits would suffice, because the error of the paper's figure
+  or of the test images is too large;
 - *not comparable*: different quantities; the reason is given.
 
 A reason for a difference is only given if it was tested: the runs were repeated under its condition, and the
-figure then changed significantly (paired t test) and no longer differed. Train splits are the paper's own.
-Paired tests would use this, but they are not possible with published means."""
+figure then changed significantly (paired t test) and no longer differed."""
 
 
 def summary(figures: Sequence[Figure]) -> str:
@@ -66,6 +70,42 @@ def _counted(figures: Sequence[Figure]) -> str:
     return ", ".join(parts.values()) or "none"
 
 
+def coverage(name: str, figures: Sequence[Figure]) -> dict[str, int]:
+    """How many figures of a paper are published, and what became of them."""
+    count = Counter(figure.badge for figure in figures if figure.counting == "paper")
+    reasons = sum(f.badge == "differs" and bool(f.reason) for f in figures if f.counting == "paper")
+    if name.startswith("ffnsl"):
+        known = causes(name)
+        published, never = known.total(), known.total() - known[""]
+    else:
+        published, never = len(table(name)), count["not comparable"]
+    compared = count.total() - count["not comparable"]
+    return {
+        "published": published,
+        "compared": compared,
+        "reproduced": count["reproduced"],
+        "different, tested reason": reasons,
+        "different": count["differs"] - reasons,
+        "not decided": count["undecided"] + count["not enough data"],
+        "undecidable": count["undecidable"],
+        "not run": max(0, published - never - compared),
+        "not comparable": never,
+    }
+
+
+def _by_cause(name: str, figures: Sequence[Figure]) -> str:
+    """How many figures differ or cannot be compared for which reason, as a list."""
+    count = Counter(f.reason.partition(";")[0] or "different, without a reason" for f in figures if _told(f))
+    if name.startswith("ffnsl"):
+        count.update({reason: n for reason, n in causes(name).items() if reason})
+    return "\n".join(f"- {n}: {reason}" for reason, n in count.most_common())
+
+
+def _told(figure: Figure) -> bool:
+    """Whether a figure's cause is listed: a difference, or what is no figure of the paper's table of runs."""
+    return figure.badge == "differs" or (figure.badge == "not comparable" and not figure.repeats)
+
+
 def read_figures(path: Path) -> list[Figure]:
     """The figures of a ``report.csv``."""
     import pandas as pd
@@ -77,34 +117,45 @@ def read_figures(path: Path) -> list[Figure]:
     return [Figure(**{str(name): value for name, value in row.items()}) for row in rows]
 
 
-def write_report(figures: Sequence[Figure], out: Path, command: str, page: Path | None = None) -> list[Path]:
+def write_report(
+    figures: Sequence[Figure], out: Path, command: str, page: Path | None = None, *, name: str = "ffnsl2023"
+) -> list[Path]:
     """Write ``report.md``, ``report.png`` and ``report.csv``.
 
     Args:
         command: that makes the report again.
-        page: the page, if it is not ``report.md``.
+        page: the page, if it is not ``report.md``. It shows ``curves.png`` if that is in `out`.
+        name: of the paper.
     """
     import pandas as pd
 
     out.mkdir(parents=True, exist_ok=True)
     report, numbers, picture = page or out / "report.md", out / "report.csv", out / "report.png"
-    link = {path: Path(os.path.relpath(path, report.parent)).as_posix() for path in (numbers, picture)}
-    about = paper("ffnsl2023")
+    curves = out / "curves.png"
+    link = {
+        path: Path(os.path.relpath(path, report.parent)).as_posix() for path in (numbers, picture, curves)
+    }
+    about = paper(name)
     groups = by_group(figures)
+    fates = pd.DataFrame([coverage(name, figures)]).to_markdown(index=False, disable_numparse=True)
     pieces = [
-        "# The FFNSL paper reproduced",
-        "Which figures of the FFNSL paper are reproduced on its own splits?",
+        f"# The {about.short} paper reproduced",
+        f"Which figures of the {about.short} paper are reproduced?",
         f"**{_answer(figures)}**",
         f"Made by `{command}`.",
         f"![Published against measured figures]({link[picture]})",
+        *([f"![The paper's curves, dashed, and measured ones]({link[curves]})"] if curves.is_file() else []),
         _most_different(groups),
         f"{summary(figures)} All of them: [{numbers.name}]({link[numbers]}).",
+        fates,
+        f"## Causes\n\n{_by_cause(name, figures)}",
+        "## By task and metric",
         groups.to_markdown(index=False, disable_numparse=True),
         "## How figures are compared",
         f"{about.title} ({', '.join(about.authors)}; {about.venue} {about.year}).",
         _BADGES,
-        "The margins are derived from what the paper reports:",
-        "\n".join(_margin(margin) for margin in about.margins),
+        *(["The margins are derived from what the paper reports:"] if about.margins else []),
+        "\n".join(_margin(margin) for margin in about.margins) or _rule_margins(about),
         "Metrics that nsl-bench and the paper count differently are shown in both ways.",
         "## How the paper counts",
         "\n".join(f"- *{k.replace('_', ' ')}*: {v}" for k, v in about.counting.items()),
@@ -145,6 +196,7 @@ def by_group(figures: Sequence[Figure]) -> pd.DataFrame:
                 "reproduced": count["reproduced"],
                 "different": count["differs"],
                 "not decided": count["undecided"] + count["not enough data"],
+                "undecidable": count["undecidable"],
             }
         )
     return pd.DataFrame(rows)
@@ -167,7 +219,7 @@ def _title(figure: Figure) -> str:
 
 def _draw(figures: Sequence[Figure], path: Path) -> None:
     """Published against measured, a panel a metric, coloured by badge."""
-    metrics = list(dict.fromkeys(figure.metric for figure in figures))
+    metrics = list(dict.fromkeys(figure.metric for figure in figures if figure.repeats)) or [""]
     columns = min(3, len(metrics))
     lines = -(-len(metrics) // columns)
     drawn, axes = subplots(lines, columns, figsize=(3.1 * columns, 2.5 * lines))
@@ -175,13 +227,13 @@ def _draw(figures: Sequence[Figure], path: Path) -> None:
     for axis, metric in zip(axes.flat, metrics, strict=False):
         mine = [figure for figure in figures if figure.metric == metric]
         for badge, colour in _COLOURS.items():
-            points = [(f.published, f.measured) for f in mine if f.badge == badge]
+            points = [(f.published, f.measured) for f in mine if f.badge == badge and f.repeats]
             if points:
                 handles[badge] = axis.scatter(*zip(*points, strict=True), s=9, color=colour)
         axis.axline((1, 1), slope=1, color="black", lw=0.6, zorder=0)
         if metric in _WIDE:
             axis.set(xscale="log", yscale="log")
-        axis.set_title(_title(mine[0]), fontsize=9)
+        axis.set_title(_title(mine[0]) if mine else "nothing measured", fontsize=9)
         axis.tick_params(which="both", labelsize=7)
         axis.set_xlabel("published", fontsize=8)
         axis.set_ylabel("measured", fontsize=8)
@@ -194,3 +246,10 @@ def _draw(figures: Sequence[Figure], path: Path) -> None:
 def _margin(margin: Margin) -> str:
     share = f", or {margin.share:.0%} of the published value if that is more" if margin.share else ""
     return f"- *{margin.about}*: {margin.least:g}{share}. {margin.why}"
+
+
+def _rule_margins(about: Paper) -> str:
+    """The margins of a paper whose figures are tables, a sentence."""
+    margins = {(rule.metric, rule.margin / rule.unit) for rule in about.rules if rule.margin}
+    told = [f"{metric.replace('_', ' ')} {margin:.3g}" for metric, margin in sorted(margins)]
+    return f"Margins: {', '.join(told)}. Statements are tested one-sided."

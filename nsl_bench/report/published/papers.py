@@ -8,10 +8,10 @@ makes the CSV files.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from nsl_bench.core.declared import Is, Open, checked, read_toml
 from nsl_bench.core.errors import unknown
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FOLDER = Path(__file__).parent / "numbers"
+
+KEY = ("learner", "network", "penalties", "size", "shift", "percent", "metric")
+"""Columns that name a figure of the FFNSL paper."""
 
 _TEXT = Annotated[str, Is("a text", make=str.strip)]
 
@@ -47,6 +50,45 @@ class Margin(Open):
 
 
 @dataclass(frozen=True)
+class Rule(Open):
+    """What rows of a paper's table are of.
+
+    Attributes:
+        where: by column the values of the rows that it fits, ``|`` between them.
+        reason: why they cannot be compared; empty if they can.
+        benchmark, learner: templates with columns in braces. A learner may name its network and another task:
+            ``nsl @ softmax @ zoo``.
+        against: the learner that it is compared with, where rows are statements.
+        metric: ours.
+        grid: other fields of the grid of runs; ``{data}`` is the folder of data.
+        names: by column our names for the paper's.
+        networks: specs of the paper's networks by the name of ours.
+        unit: what the paper calls 1; 100 for percent.
+        tested: test examples behind a mean; 0 if they are not charged.
+        printed: the last digit that the paper prints.
+        margin: equivalence margin.
+        repeats: as many as the paper has.
+        minutes: CPU time of a run.
+    """
+
+    where: Mapping[str, str]
+    reason: str = ""
+    benchmark: str = ""
+    learner: str = ""
+    against: str = ""
+    metric: str = ""
+    grid: Mapping[str, Any] = field(default_factory=dict)
+    names: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    networks: Mapping[str, str] = field(default_factory=dict)
+    unit: float = 1.0
+    tested: int = 0
+    printed: float = 0.0
+    margin: float = 0.0
+    repeats: int = 10
+    minutes: float = 1.0
+
+
+@dataclass(frozen=True)
 class Paper(Open):
     """A paper with published numbers.
 
@@ -58,6 +100,10 @@ class Paper(Open):
         counting: how the paper counts each metric.
         margins: below what difference a figure counts as the paper's; of times there is none, they are not
             comparable.
+        short: the name of its method.
+        tables: the CSV files with its figures, if there are several.
+        minutes: CPU time of a run by what its learner and task begin with, for estimates.
+        rules: of the rows of its table.
     """
 
     name: str
@@ -70,6 +116,10 @@ class Paper(Open):
     source: _TEXT
     counting: Mapping[str, _TEXT]
     margins: tuple[Margin, ...] = ()
+    minutes: Mapping[str, float] = field(default_factory=dict)
+    rules: tuple[Rule, ...] = ()
+    short: str = ""
+    tables: tuple[str, ...] = ()
 
 
 def names() -> list[str]:
@@ -111,8 +161,17 @@ def table(file: str) -> pd.DataFrame:
     return read.fillna(dict.fromkeys(text, ""))
 
 
-def ffnsl2023(benchmark: str, run: str = "main") -> pd.DataFrame:
-    """The FFNSL paper's results on a benchmark; no rows for one on which it gives no numbers.
+@cache
+def values_of(benchmark: str, run: str) -> Mapping[tuple[object, ...], tuple[float, ...]]:
+    """The values behind the FFNSL paper's means, of train splits 1, 2, ...; by `KEY`."""
+    rows = table("ffnsl2023-values")
+    rows = rows[(rows["benchmark"] == benchmark) & (rows["run"] == run)]
+    keys = rows[[*KEY]].itertuples(index=False, name=None)
+    return {key: tuple(map(float, text.split())) for key, text in zip(keys, rows["values"], strict=True)}
+
+
+def ffnsl2023(benchmark: str, *runs: str) -> pd.DataFrame:
+    """The FFNSL paper's results on a benchmark, of the main run or of others; no rows where it gives none.
 
     Returns:
         Columns learner, network, penalties, size, shift, percent, metric, mean, std_err, repeats, run.
@@ -122,4 +181,4 @@ def ffnsl2023(benchmark: str, run: str = "main") -> pd.DataFrame:
     if not (FOLDER / f"{file}.csv").is_file():
         return table("ffnsl2023-follow_suit").iloc[:0]
     numbers = table(file)
-    return numbers[numbers["run"] == run].reset_index(drop=True)
+    return numbers[numbers["run"].isin(runs or ["main"])].reset_index(drop=True)

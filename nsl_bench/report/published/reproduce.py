@@ -17,21 +17,24 @@ import numpy as np
 
 from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
+from nsl_bench.core.metrics import METRICS
 from nsl_bench.core.registry import Spec
 from nsl_bench.core.types import Hypothesis
+from nsl_bench.data.splits import symbolic_split
+from nsl_bench.report.intervals import example_scores
 from nsl_bench.run.job import Job
 from nsl_bench.run.plan import plan
 from nsl_bench.run.record import Record
 from nsl_bench.run.store import Store
 
-from .equivalence import POWER, Comparison, Mean, compare_means, repeats_needed
-from .papers import ffnsl2023, margin_of
+from .equivalence import POWER, Comparison, Mean, compare_means, compare_paired, image_error, repeats_needed
+from .papers import KEY, ffnsl2023, margin_of, paper, values_of
 from .reasons import PUBLISHED_CODE, tested_reasons
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Badge = Literal["reproduced", "differs", "undecided", "not enough data", "not comparable"]
+Badge = Literal["reproduced", "differs", "undecided", "not enough data", "undecidable", "not comparable"]
 
 TASKS = ("follow_suit", "sudoku_4x4", "sudoku_9x9")
 """The paper's tasks whose examples are public."""
@@ -50,13 +53,19 @@ _BASELINES = {
     "sudoku_4x4": ("random_forest", "cnn_lstm", PUBLISHED_CODE),
     "sudoku_9x9": ("random_forest", "random_forest_knowledge", "cnn_lstm", PUBLISHED_CODE),
 }
-_LARGE = frozenset({"follow_suit", "sudoku_4x4"})
-"""Tasks whose large train sets are public."""
+REDUCED = ":knowledge=reduced"
+"""Option of the tasks on which the paper's FFNSL knows integer division only."""
 
 _FEWEST = 3
 """Fewer repeats tell nothing of their spread: two may agree by chance."""
 
-_ON_IMAGES = frozenset({"framework_accuracy", "framework_accuracy_problog", "brier_score"})
+_ON_IMAGES = frozenset(
+    {"framework_accuracy", "framework_accuracy_problog", "brier_score", "concept_accuracy_test"}
+)
+
+
+_OURS = {"framework_accuracy_problog": "framework_accuracy_probabilistic"}
+"""Our metric for the paper's."""
 
 
 @dataclass(frozen=True)
@@ -68,22 +77,27 @@ class Preset:
             at all of the paper's.
         repeats: of runs with images; runs on true concepts have all five.
         whole: whether baselines also learn from the large train sets, FFNSL is also run with constant
-            penalties, and cards are also run on drawn decks.
-        softmax: spec of the Softmax CNN on MNIST.
+            penalties, with reduced background knowledge and on fifty train splits at 95 to 100 %, and cards
+            are also run on drawn decks.
+        softmax, edl_gen: specs of the networks on MNIST.
     """
 
     baseline_percents: tuple[float, ...]
     repeats: int
     whole: bool
     softmax: str = "softmax"
+    edl_gen: str = "edl_gen"
 
 
 PERCENTS = tuple(range(0, 101, 10))
 """The paper's shares of shifted examples."""
 
+HIGH_PERCENTS = tuple(range(95, 101))
+"""Those at which it has fifty train splits."""
+
 PRESETS: Mapping[str, Preset] = {
     "quick": Preset((0, 50, 100), 3, whole=False, softmax="softmax:images_per_concept=4000,epochs=8"),
-    "paper": Preset(PERCENTS, 5, whole=True),
+    "paper": Preset(PERCENTS, 5, whole=True, softmax="softmax:preset=paper", edl_gen="edl_gen:preset=paper"),
 }
 
 
@@ -148,7 +162,9 @@ def grid(tasks: Sequence[str], preset: Preset, splits: Path, mnist: Path | None 
                 "examples/*/data of github.com/DanCunnington/FFNSL."
             )
         images = f"mnist:{mnist}" if mnist is not None and task.startswith("sudoku") else None
-        sizes = ["small", *(["large"] if preset.whole and task in _LARGE else [])]
+        if images and names_images(folder):
+            images += ",whole=true"
+        sizes = ["small", *(["large"] if preset.whole and (folder / "large").is_dir() else [])]
         symbolic: dict[str, Any] = {"track": "symbolic", "splits": folder, "repeats": range(1, 6)}
         jobs += plan(task, ["ffnsl"], **symbolic)
         jobs += plan(task, _BASELINES[task], sizes=sizes, **symbolic)
@@ -156,13 +172,51 @@ def grid(tasks: Sequence[str], preset: Preset, splits: Path, mnist: Path | None 
         shifted: dict[str, Any] = {"splits": folder, "repeats": range(1, preset.repeats + 1)}
         if images is not None:
             shifted |= {"sources": images, "shifts": ["rotate90"]}
-            for network in (preset.softmax, "edl_gen"):
-                jobs += plan(task, ours, networks=network, percents=PERCENTS, **shifted)
-            shares = preset.baseline_percents
-            jobs += plan(task, _BASELINES[task], networks=preset.softmax, percents=shares, **shifted)
+            networks = (preset.softmax, preset.edl_gen)
+            jobs += plan(task, ours, networks=networks, percents=PERCENTS, **shifted)
+            baselines: dict[str, Any] = {
+                "networks": preset.softmax,
+                "percents": preset.baseline_percents,
+                "sizes": sizes,
+            }
+            jobs += plan(task, _BASELINES[task], **baselines, **shifted)
+            if preset.whole and task == "sudoku_4x4":
+                jobs += plan(task + REDUCED, ["ffnsl"], networks=preset.edl_gen, percents=PERCENTS, **shifted)
+            if preset.whole and (folder / "small" / "train_50.csv").is_file():
+                shifted |= {"repeats": range(1, 51), "percents": HIGH_PERCENTS}
+                jobs += plan(task, ours, networks=networks, **shifted)
         elif preset.whole and task == "follow_suit":
             jobs += plan(task, ["ffnsl"], shifts=list(STAND_INS), percents=PERCENTS, **shifted)
     return list({job.key(): job for job in jobs}.values())
+
+
+def of_workshop(jobs: Sequence[Job]) -> list[Job]:
+    """Those of the paper's runs that its version of 2021 has: FFNSL on Sudoku by both networks."""
+    return [job for job in jobs if job.learner == "ffnsl" and job.network and job.benchmark in TASKS[1:]]
+
+
+def in_workshop(figure: Figure) -> bool:
+    """Whether the version of 2021 has a figure: accuracies by ProbLog, and of networks at 0 and 100 %."""
+    of_network = figure.metric == "concept_accuracy_test" and figure.percent in (0, 100)
+    return figure.metric == "framework_accuracy_problog" or of_network
+
+
+def minutes(jobs: Sequence[Job]) -> float:
+    """The CPU minutes that runs of the paper's grid are estimated to take."""
+    known = paper("ffnsl2023").minutes
+
+    def of(job: Job) -> float:
+        learner = Spec.parse(job.learner).name
+        kind = "symbolic" if job.track == "symbolic" else job.size
+        return known.get(f"{job.benchmark} {learner} {kind}", known[f"{learner} {kind}"])
+
+    return sum(map(of, jobs))
+
+
+def names_images(splits: Path) -> bool:
+    """Whether a task's splits name the paper's own images."""
+    with (splits / "test.csv").open(encoding="utf-8") as file:
+        return "images" in file.readline()
 
 
 def paper_atoms(benchmark: str, hypothesis: Hypothesis) -> int:
@@ -195,7 +249,7 @@ def compare(jobs: Sequence[Job], store: Store) -> list[Figure]:
     order = {_setting(job): k for k, job in reversed(list(enumerate(jobs)))}
     figures: list[Figure] = []
     for setting in sorted(groups, key=lambda setting: order[setting]):
-        figures += _figures(groups[setting], groups.get(_as_published(setting), ()))
+        figures += _figures(groups[setting], groups.get(_as_published(setting), ()), store)
     return figures
 
 
@@ -215,56 +269,94 @@ def _setting(job: Job) -> tuple[Any, ...]:
 
 def _published(job: Job) -> pd.DataFrame:
     """The paper's rows for the setting of a run."""
-    spec, table = Spec.parse(job.learner), ffnsl2023(job.benchmark)
+    task, _, reduced = job.benchmark.partition(REDUCED[:1])
+    spec, table = Spec.parse(job.learner), ffnsl2023(task, "main", "more_repeats")
     penalties = spec.kwargs.get("penalty", "network") if spec.name == "ffnsl" else ""
+    names = [f"{spec.name}_reduced_background_knowledge"] if reduced else [spec.name]
+    if job.track != "symbolic" and spec.name == "ffnsl" and penalties == "network" and not reduced:
+        names.append("network")
     shift = "standard" if job.percent == 0 else STAND_INS.get(job.shift, job.shift)
     return table[
-        (table["learner"] == spec.name)
+        table["learner"].isin(names)
         & table["penalties"].isin([penalties, ""])
         & (table["network"] == Spec.parse(job.network or "softmax").name)
-        & (table["size"] == job.size)
+        & (table["size"].isin([job.size, ""]))
         & (table["shift"] == shift)
         & (table["percent"] == job.percent)
     ]
 
 
-def _figures(records: Sequence[Record], by_code: Sequence[Record]) -> Iterator[Figure]:
+@dataclass(frozen=True)
+class _Theirs:
+    """A published mean, and the values behind it by train split; empty where they are not known."""
+
+    mean: Mean
+    values: Mapping[int, float]
+
+    @classmethod
+    def of(cls, job: Job, row: Mapping[str, Any]) -> _Theirs:
+        """That of a row of the paper's table, for runs on its own splits."""
+        mean = Mean(float(row["mean"]), float(np.nan_to_num(row["std_err"])), int(row["repeats"]))
+        known = values_of(job.benchmark.partition(":")[0], str(row["run"])) if job.splits else {}
+        return cls(mean, dict(enumerate(known.get(tuple(row[name] for name in KEY), ()), start=1)))
+
+
+def _figures(records: Sequence[Record], by_code: Sequence[Record], store: Store) -> Iterator[Figure]:
     """The figures of one setting.
 
     Args:
         records: they differ in the repeat.
         by_code: those of the learner as the paper's code has it; the same ones if there is no other.
+        store: has their predictions.
     """
     job = records[0].job
-    for row in _published(job).to_dict("records"):
-        metric = str(row["metric"])
-        published = Mean(float(row["mean"]), float(np.nan_to_num(row["std_err"])), int(row["repeats"]))
-        for counting, values in _measured(metric, records):
-            if not values:
+    rows: Any = _published(job).to_dict("records")
+    for row in rows:
+        metric, theirs = str(row["metric"]), _Theirs.of(job, row)
+        published, most = theirs.mean, max(5, theirs.mean.repeats)
+        for counting, every in _measured(metric, records):
+            values = {repeat: value for repeat, value in every.items() if repeat <= most}
+            if not values or (row["run"] == "more_repeats" and max(values) <= 5):
                 continue
-            ours = Mean.of(list(values.values()))
-            figure = _judged(job, metric, counting, ours, published)
+            image_error = _image_error([r for r in records if r.job.repeat in values], metric, store)
+            figure = _judged(job, metric, counting, values, theirs, image_error)
             if figure.badge == "differs":
                 under = next((v for c, v in _measured(metric, by_code) if c == counting), {})
                 figure = replace(figure, reason=tested_reasons(records, metric, values, under, published))
             yield replace(
                 figure,
-                learner="ffnsl" if job.learner.startswith("ffnsl") else job.learner,
+                learner=job.learner if row["learner"] in job.learner else str(row["learner"]),
                 penalties=str(row["penalties"]),
             )
 
 
-def _judged(job: Job, metric: str, counting: str, ours: Mean, published: Mean) -> Figure:
-    """A figure with its badge, and without a reason for a difference."""
+def _judged(
+    job: Job, metric: str, counting: str, values: Mapping[int, float], theirs: _Theirs, image_error: float
+) -> Figure:
+    """A figure with its badge, and without a reason for a difference.
+
+    Args:
+        values: ours, by repeat.
+        image_error: the standard error that comes of test images, which repeats share.
+    """
+    ours, published = Mean.of(list(values.values())), theirs.mean
     reason = _incomparable(job, metric, counting)
     tests = dict.fromkeys(("margin", "p_equivalent", "p_different", "power", "needed"), float("nan"))
     badge: Badge = "not comparable"
     if not reason:
         margin = margin_of(metric, job.learner, published.value)
-        known_error = 0.0 if job.track == "symbolic" else test_error(job.benchmark, metric, ours.value)
-        compared = compare_means(ours, published, margin, known_error)
-        needed = repeats_needed(ours, published, margin, known_error)
-        badge = badge_of(compared, min(ours.repeats, published.repeats))
+        both = sorted(values.keys() & theirs.values.keys())
+        needed = repeats_needed(ours, published, margin, image_error)
+        if len(both) >= _FEWEST:
+            pairs = [values[k] for k in both], [theirs.values[k] for k in both]
+            compared = compare_paired(*pairs, margin, image_error)
+            apart = Mean.of([a - b for a, b in zip(*pairs, strict=True)])
+            enough = repeats_needed(apart, None, margin, image_error)
+            needed = enough if enough is not None and enough <= len(theirs.values) else needed
+        else:
+            compared = compare_means(ours, published, margin, image_error)
+        fewest = ours.repeats if metric == "concept_accuracy_test" else min(ours.repeats, published.repeats)
+        badge = badge_of(compared, fewest, decidable=needed is not None)
         tests |= {name: getattr(compared, name) for name in tests.keys() - {"needed"}}
         tests["needed"] = float("nan") if needed is None else float(max(needed, _FEWEST))
     return Figure(
@@ -289,10 +381,13 @@ def _judged(job: Job, metric: str, counting: str, ours: Mean, published: Mean) -
     )
 
 
-def badge_of(compared: Comparison, repeats: int) -> Badge:
+def badge_of(compared: Comparison, repeats: int, *, decidable: bool = True) -> Badge:
     """What the tests say of the fewer `repeats` of both sides.
 
     A difference that is shown, and shown to be below the margin, is none.
+
+    Args:
+        decidable: whether more train splits of ours could show equivalence.
     """
     if repeats < _FEWEST:
         return "not enough data"
@@ -300,14 +395,16 @@ def badge_of(compared: Comparison, repeats: int) -> Badge:
         return "reproduced"
     if compared.different:
         return "differs"
-    return "undecided" if compared.power >= POWER else "not enough data"
+    if compared.power >= POWER:
+        return "undecided"
+    return "not enough data" if decidable else "undecidable"
 
 
 def _measured(metric: str, records: Sequence[Record]) -> Iterator[tuple[str, dict[int, float]]]:
     """Our values of a metric by repeat, in the paper's way of counting and in ours where they differ."""
     job = records[0].job
     learner = Spec.parse(job.learner).name
-    name = "framework_accuracy_probabilistic" if metric == "framework_accuracy_problog" else metric
+    name = _OURS.get(metric, metric)
     values = {record.job.repeat: record.metrics[name] for record in records if name in record.metrics}
     if metric == "atoms" and learner == "ffnsl":
         rules = {r.job.repeat: r.hypothesis for r in records if r.hypothesis is not None}
@@ -332,14 +429,33 @@ def _test_size(benchmark: str) -> int:
     return int(registry.create("benchmark", benchmark).test_size)
 
 
+def _image_error(records: Sequence[Record], metric: str, store: Any) -> float:
+    """The standard error of a figure that comes of other test images than the paper's, which repeats share.
+
+    The test examples are the paper's, and those that are shifted. Without predictions it is what `test_error`
+    says, which is at least as large.
+    """
+    job = records[0].job
+    if job.track == "symbolic" or metric not in _ON_IMAGES or ",whole=true" in job.source:
+        return 0.0
+    name = _OURS.get(metric, metric)
+    value = float(np.mean([record.metrics.get(name, 0.5) for record in records]))
+    found = [example_scores(store, record, record.key, name) for record in records if name in METRICS]
+    scores = [one for one in found if one is not None]
+    if not job.splits or not scores or len(scores) < len(records):
+        return test_error(job.benchmark, metric, value)
+    task = registry.create("benchmark", job.benchmark)
+    test = symbolic_split(task, "test", job.size, splits=Path(job.splits)).shift(job.percent, floor=True)
+    strata = 2 * test.labels.astype(np.int64) + test.shifted
+    return image_error(np.mean(scores, axis=0), strata)
+
+
 def test_error(benchmark: str, metric: str, value: float) -> float:
     """The standard error that comes of test images drawn anew on both sides, which repeats share.
 
     Of an accuracy p over n examples it is sqrt(2 p (1 - p) / n); a Brier score of crisp answers is twice
-    the error rate. What needs no images has none.
+    the error rate.
     """
-    if metric not in _ON_IMAGES:
-        return 0.0
     scale = 2.0 if metric == "brier_score" else 1.0
     p = min(max(value / scale, 0.0), 1.0)
     return float(scale * np.sqrt(2 * p * (1 - p) / _test_size(benchmark)))
@@ -352,7 +468,8 @@ def _incomparable(job: Job, metric: str, counting: str) -> str:
         return "another machine" + (" and another rule learner" if learner == "ffnsl" else "")
     if counting == "ours":
         return "counted differently in the paper"
-    if job.track == "symbolic" and metric not in ("hypothesis_accuracy", "atoms", "rules"):
+    of_rules = metric in ("hypothesis_accuracy", "atoms", "rules")
+    if job.track == "symbolic" and (not of_rules or job.learner == "random_forest_knowledge"):
         return "true concepts here, a network's predictions in the paper"
     if job.track != "symbolic" and job.benchmark == "follow_suit":
         return "images differ: the paper's photographs of cards are not public"

@@ -1,0 +1,135 @@
+"""The five papers: a page each, their curves, and the table of what became of every published figure.
+
+    python benchmarks/papers.py --shared ../shared            pages from results/NAME, else from kept runs
+    python benchmarks/papers.py --shared ../shared ntoc2023   only this one, and the table
+
+The runs are those of `nsl-bench reproduce NAME --out results/NAME`. Without that folder a page is made from
+the runs that the repository keeps; runs of an earlier protocol count as runs of today, and the table says so.
+A paper without either keeps the figures of its last report.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import pandas as pd
+import pictures
+from pages import DOCS, Top, kept, markdown, write
+
+from nsl_bench.report.published import papers
+from nsl_bench.report.published.pages import coverage, read_figures, write_report
+from nsl_bench.report.published.reproduce import Figure
+from nsl_bench.report.published.tabulated import reproduction
+from nsl_bench.run.job import Job
+from nsl_bench.run.store import Store
+
+KEPT = {"ntoc2023": ("ntoc",), "neuid3": ("neuid3_eleusis", "neuid3_uci")}
+"""Folders of docs/results/runs with runs of a paper."""
+
+METHOD = """\
+*Published* counts the rows of the tables that come with nsl-bench; NSL printed curves only, and its rows are
+statements of the text. *Not run* figures can be compared, but have no runs yet. *Undecidable* figures could
+not be decided by any number of train splits. The state *before* is that of means alone: neither the paper's
+values in each split nor its images were used. `nsl-bench reproduce NAME --dry-run` says how long the runs take."""
+
+CURVES = ("hypothesis_accuracy", "framework_accuracy")
+
+
+VERSIONS = {"protocol", "benchmark_version", "learner_version", "network_version", "source_fingerprint"}
+
+
+def as_now(job: Job) -> str:
+    """What a job is, whatever version made it and wherever its images were."""
+    fields = {name: value for name, value in asdict(job).items() if name not in VERSIONS}
+    return str({**fields, "source": job.source.partition(":")[0]})
+
+
+def figures_of(name: str, shared: Path, results: Path, docs: Path) -> tuple[list[Figure], str]:
+    """A paper's figures, and a sentence on where they come from."""
+    if (results / name / "store.json").is_file():
+        whole = reproduction(name, "paper", shared / "data")
+        quick = reproduction(name, "quick", shared / "data")
+        store = Store(results / name)
+        found = {job.key() for job in whole.jobs} & store.statuses().keys()
+        return (whole if found else quick).compare(store), ""
+    if name in KEPT:
+        whole, store = reproduction(name, "paper", shared / "data"), Store(results / f"{name}-kept")
+        jobs = {as_now(job): job for job in whole.jobs}
+        for folder in KEPT[name]:
+            for record in Store(docs / "runs" / folder, must_exist=True).latest().values():
+                job = jobs.get(as_now(record.job))
+                if job is not None:
+                    store.add(replace(record, job=job, key=job.key()))
+        return whole.compare(store), "Made from kept runs, some of an earlier protocol or version."
+    report = docs / name / "report.csv"
+    old = [
+        replace(one, badge="undecidable")
+        if one.badge == "not enough data" and math.isnan(one.needed)
+        else one
+        for one in (read_figures(report) if report.is_file() else [])
+    ]
+    return old, "Made from the last report." if old else "No runs yet."
+
+
+def curves(figures: Sequence[Figure], path: Path) -> None:
+    """Measured and published curves over the share of shifted examples, a panel a task and metric."""
+    rows = [
+        {"panel": f"{f.benchmark}, {f.metric.replace('_', ' ')}", "share": f.percent, "line": line + last}
+        | {"mean": mean, "error": error}
+        for f in figures
+        if f.metric in CURVES and f.network != "true concepts" and f.repeats and f.counting == "paper"
+        for line in [", ".join(filter(None, (f.learner, f.penalties, f.network, f.size)))]
+        for last, mean, error in (
+            ("", f.measured, f.measured_std_err),
+            (pictures.PAPER, f.published, f.published_std_err),
+        )
+    ]
+    found = pd.DataFrame(rows)
+    if len(found) and found["share"].nunique() > 1:
+        pictures.lines(found.sort_values(["panel", "line", "share"]), path, columns=2)
+
+
+def main() -> None:
+    """Write the pages and the table."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("papers", nargs="*", help=f"of {', '.join(papers.names())}; all by default")
+    parser.add_argument("--shared", type=Path, default=Path("../shared"))
+    parser.add_argument("--results", type=Path, default=Path("results"))
+    parser.add_argument("--docs", type=Path, default=DOCS)
+    options = parser.parse_args()
+    docs, rows = options.docs, []
+    before = pd.read_csv(docs / "papers" / "before.csv").set_index("paper")
+    for name in papers.names():
+        figures, source = figures_of(name, options.shared, options.results, docs)
+        if figures and (not options.papers or name in options.papers):
+            command = f"nsl-bench reproduce {name} --data ../shared/data --out results/{name}"
+            curves(figures, docs / name / "curves.png")
+            write_report(figures, docs / name, command, docs / f"{name}.md", name=name)
+        rows.append({"paper": name, "state": "before", **before.loc[name].to_dict()})
+        rows.append({"paper": name, "state": "now", **coverage(name, figures), "runs": source})
+    kept(docs, "papers", "fates", rows)
+    after = [row for row in rows if row["state"] == "now"]
+    told = sum(int(row["reproduced"]) for row in after), sum(int(row["compared"]) for row in after)
+    write(
+        docs,
+        "papers",
+        Top(
+            "Five papers, figure by figure",
+            "What became of every figure that the five papers publish?",
+            f"Of {told[1]} figures that are compared {told[0]} are reproduced.",
+            "python benchmarks/papers.py --shared ../shared",
+        ),
+        markdown(rows),
+        "## Method",
+        METHOD,
+        "## Tables",
+        "* [fates.csv](papers/fates.csv): this table.",
+    )
+
+
+if __name__ == "__main__":
+    main()

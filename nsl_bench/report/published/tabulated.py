@@ -1,0 +1,269 @@
+"""Papers whose figures are tables: for each published row the runs that measure it, and the comparison.
+
+A rule of the paper's TOML file says for rows that it fits which task, learner and metric they are of, or why
+nothing here can be compared with them. A row of statements compares two learners.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from nsl_bench.core.errors import UserError
+from nsl_bench.core.registry import Spec
+from nsl_bench.run.job import Job
+from nsl_bench.run.plan import plan
+from nsl_bench.run.record import Record
+from nsl_bench.run.store import Store
+
+from .equivalence import LEVEL, Comparison, Mean, compare_means, repeats_needed
+from .papers import Paper, Rule, paper, table
+from .reproduce import (
+    PRESETS,
+    TASKS,
+    Badge,
+    Figure,
+    badge_of,
+    compare,
+    grid,
+    in_workshop,
+    minutes,
+    of_workshop,
+)
+
+FOLDER_VARIABLE = "NSL_BENCH_UCI"
+"""Environment variable with the folder of UCI tables."""
+
+_UNKNOWN = "no run here measures it"
+
+_QUICK = 3
+"""Repeats in the preset ``quick``."""
+
+_POWERFUL = 2.49
+"""Quantile of 95 % plus that of 80 %: with so many standard errors a one-sided test has this power."""
+
+
+@dataclass(frozen=True)
+class Planned:
+    """A published row and the runs that measure it.
+
+    Attributes:
+        row: of the paper's table.
+        rule: that fits it.
+        jobs, others: runs of its learner, and of the learner that it is compared with in a statement.
+        reason: why there are none.
+    """
+
+    row: Mapping[str, Any]
+    rule: Rule
+    jobs: Sequence[Job] = field(default_factory=tuple)
+    others: Sequence[Job] = field(default_factory=tuple)
+    reason: str = ""
+
+
+def planned(name: str, preset: str, data: Path) -> list[Planned]:
+    """Every row of a paper's table with its runs.
+
+    Args:
+        preset: ``quick`` (three repeats, this package's networks) or ``paper``.
+        data: folder with ``mnist/``, and for tables ``uci/``.
+    """
+    about, found = paper(name), []
+    rows: Any = table(name).to_dict("records")
+    for row in rows:
+        texts = _texts(row)
+        rule = _rule(about, texts)
+        if rule is None or rule.reason:
+            reason = rule.reason if rule else _UNKNOWN
+            found.append(Planned(texts, rule or Rule({}), reason=reason))
+            continue
+        try:
+            jobs, others = (
+                list(_jobs(learner, texts, rule, preset, data)) for learner in (rule.learner, rule.against)
+            )
+        except UserError as error:
+            found.append(Planned(texts, rule, reason=str(error)))
+            continue
+        found.append(Planned(texts, rule, jobs, others))
+    return found
+
+
+def _jobs(template: str, texts: Mapping[str, str], rule: Rule, preset: str, data: Path) -> Iterator[Job]:
+    """The runs of one learner for a row; none for an empty template."""
+    named = {column: rule.names.get(column, {}).get(text, text) for column, text in texts.items()}
+    learner, network, task = (*template.format_map(named).split(" @ "), "", "")[:3]
+    if not learner:
+        return
+    if network and preset == "paper":
+        network = rule.networks.get(network, network)
+    repeats = min(rule.repeats, _QUICK) if preset == "quick" else rule.repeats
+    given: dict[str, Any] = {**rule.grid, "networks": network or None, "repeats": range(1, repeats + 1)}
+    if "percents" in texts:
+        given["percents"] = tuple(map(float, texts["percents"].split()))
+    if texts.get("setting") == "test":
+        given["test_percents"] = given.pop("percents")
+    for key, value in given.items():
+        given[key] = value.format(data=data) if isinstance(value, str) else value
+    yield from plan(task or rule.benchmark.format_map(named), [learner], **given)
+
+
+def compare_rows(rows: Sequence[Planned], store: Store) -> list[Figure]:
+    """Compare every published row that has finished runs; rows that cannot be compared have no numbers."""
+    records = {key: record for key, record in store.latest().items() if record.status == "ok"}
+    figures = []
+    for one in rows:
+        values = _values(one.jobs, records, one.rule)
+        if one.others:
+            others = _values(one.others, records, one.rule)
+            values = {k: (v - others[k]) for k, v in values.items() if k in others}
+        if values or one.reason:
+            figures.append(_figure(one, list(values.values())))
+    return figures
+
+
+def _values(jobs: Sequence[Job], records: Mapping[str, Record], rule: Rule) -> dict[int, float]:
+    """The figure by repeat, a mean over test tasks and shares; repeats with missing runs are left out."""
+    found: dict[int, list[float]] = {}
+    missing = set()
+    for job in jobs:
+        record = records.get(job.key())
+        if record is None or rule.metric not in record.metrics:
+            missing.add(job.repeat)
+        else:
+            found.setdefault(job.repeat, []).append(rule.unit * record.metrics[rule.metric])
+    return {k: sum(v) / len(v) for k, v in sorted(found.items()) if k not in missing}
+
+
+def _figure(one: Planned, values: Sequence[float]) -> Figure:
+    """The figure of a row, of NaN where nothing was measured."""
+    row, rule = one.row, one.rule
+    count = float(row.get("n_repeats") or rule.repeats)
+    mean, deviation = (float(row.get(name) or "nan") for name in ("mean", "std"))
+    published = Mean(mean, 0.0 if math.isnan(deviation) else deviation / count**0.5, int(count))
+    ours = Mean.of(values) if values else Mean(math.nan, math.nan, 0)
+    job = one.jobs[0] if one.jobs else None
+    words = [
+        row[c] for c in row if c not in ("mean", "std", "n_repeats", "metric", "note", "percents") and row[c]
+    ]
+    figure = Figure(
+        benchmark=job.benchmark if job else (row.get("dataset") or row.get("task") or ""),
+        learner=job.learner if job else row.get("method", ""),
+        penalties="",
+        network=Spec.parse(job.network).name if job and job.network else "",
+        size=job.size if job else "",
+        shift=", ".join(words),
+        percent=math.nan,
+        metric=rule.metric or row.get("metric", ""),
+        counting="paper",
+        published=published.value,
+        published_std_err=published.std_err,
+        published_repeats=published.repeats,
+        measured=ours.value,
+        measured_std_err=ours.std_err,
+        repeats=ours.repeats,
+        **dict.fromkeys(("margin", "p_equivalent", "p_different", "power", "needed"), math.nan),
+        badge="not comparable",
+        reason=one.reason,
+    )
+    if one.reason or not values:
+        return figure
+    if row.get("relation") in ("above", "below"):
+        return _judged_statement(figure, ours, 1 if row["relation"] == "above" else -1)
+    # What is printed with few digits has the error of rounding; both sides have that of their test examples.
+    rounding = rule.printed / 12**0.5
+    share = min(max(ours.value / rule.unit, 0.0), 1.0)
+    sampling = rule.unit * (2 * share * (1 - share) / rule.tested) ** 0.5 if rule.tested else 0.0
+    known = math.hypot(rounding, sampling)
+    compared = compare_means(ours, published, rule.margin, known)
+    needed = repeats_needed(ours, published, rule.margin, known)
+    badge = badge_of(compared, ours.repeats, decidable=needed is not None)
+    return _tested(figure, compared, badge, math.nan if needed is None else max(needed, _QUICK))
+
+
+def _judged_statement(figure: Figure, lead: Mean, sign: int) -> Figure:
+    """Whether one learner is above (or below) another, by one-sided tests of the paired differences."""
+    compared = compare_means(lead, Mean(0.0, 0.0, lead.repeats), 1.0)
+    p = compared.p_different / 2
+    as_said, not_so = (p, 1 - p) if sign * lead.value > 0 else (1 - p, p)
+    badge: Badge = "reproduced" if as_said < LEVEL else "differs" if not_so < LEVEL else "undecided"
+    needed = math.nan
+    if badge == "undecided" and sign * lead.value > 0 and lead.repeats > 1:
+        badge = "not enough data"
+        needed = math.ceil(lead.repeats * (_POWERFUL * lead.std_err / lead.value) ** 2)
+    tested = replace(compared, margin=math.nan, p_equivalent=as_said, p_different=not_so, power=math.nan)
+    return _tested(figure, tested, badge, needed)
+
+
+def _tested(figure: Figure, compared: Comparison, badge: Badge, needed: float) -> Figure:
+    tests = {name: getattr(compared, name) for name in ("margin", "p_equivalent", "p_different", "power")}
+    return replace(figure, **tests, needed=float(needed), badge=badge)
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """The runs of a paper and what is made of them.
+
+    Attributes:
+        jobs: each once.
+        compare: the figures of the finished runs in a results folder.
+        minutes: CPU time that runs are estimated to take.
+    """
+
+    jobs: Sequence[Job]
+    compare: Callable[[Store], list[Figure]]
+    minutes: Callable[[Sequence[Job]], float]
+
+
+def reproduction(
+    name: str, preset: str, data: Path, tasks: Sequence[str] = (), *, images: bool = True
+) -> Reproduction:
+    """What `nsl-bench reproduce` does for a paper.
+
+    Args:
+        tasks: of the FFNSL papers; all if empty.
+        images: whether Sudoku is also run on MNIST, if it is there.
+    """
+    if name.startswith("ffnsl"):
+        mnist = data / "mnist" if images and (data / "mnist").is_dir() else None
+        jobs = grid(tasks or TASKS, PRESETS[preset], data / "ffnsl_splits", mnist)
+        if name == "ffnsl2023":
+            return Reproduction(jobs, partial(compare, jobs), minutes)
+        jobs = of_workshop(jobs)
+        return Reproduction(jobs, lambda store: list(filter(in_workshop, compare(jobs, store))), minutes)
+    if (data / "uci").is_dir():
+        os.environ.setdefault(FOLDER_VARIABLE, str(data / "uci"))
+    rows = planned(name, preset, data)
+    cost = {job.key(): row.rule.minutes for row in rows for job in (*row.jobs, *row.others)}
+    once = {job.key(): job for row in rows for job in (*row.jobs, *row.others)}
+    if not once:
+        raise UserError(f"--data: {data} has nothing to reproduce {name} with. {rows[0].reason}")
+    return Reproduction(
+        list(once.values()), partial(compare_rows, rows), lambda left: sum(cost[job.key()] for job in left)
+    )
+
+
+def causes(name: str) -> Counter[str]:
+    """How many figures of a paper cannot be compared, by the reason; those that can under an empty text."""
+    about, found = paper(name), Counter[str]()
+    for file in about.tables or (name,):
+        rows: Any = table(file).to_dict("records")
+        for row in rows:
+            rule = _rule(about, {"table_file": file, **_texts(row)})
+            found[rule.reason if rule else _UNKNOWN] += 1
+    return found
+
+
+def _texts(row: Mapping[str, Any]) -> dict[str, str]:
+    return {column: "" if value != value else str(value) for column, value in row.items()}
+
+
+def _rule(about: Paper, texts: Mapping[str, str]) -> Rule | None:
+    """The first rule that fits a row."""
+    fits = (r for r in about.rules if all(texts.get(c, "") in v.split("|") for c, v in r.where.items()))
+    return next(fits, None)
