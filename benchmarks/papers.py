@@ -34,7 +34,7 @@ METHOD = """\
 *Published* counts the rows of the tables that come with nsl-bench; NSL printed curves only, and its rows are
 statements of the text. *Not run* figures can be compared, but have no runs yet. *Undecidable* figures could
 not be decided by any number of train splits. The state *before* is that of means alone: neither the paper's
-values in each split nor its images were used. `nsl-bench reproduce NAME --dry-run` says how long the runs take."""
+values in each split nor its images were used. `--dry-run` says how long the runs of a paper take."""
 
 CURVES = ("hypothesis_accuracy", "framework_accuracy")
 
