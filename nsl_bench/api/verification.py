@@ -22,11 +22,9 @@ class Verdict:
     """How good rules are. It unpacks as ``score, counterexample``.
 
     Attributes:
-        score: share of the task's test examples, with true concepts, whose label the rules derive; 0 if they
-            cannot be evaluated.
-        counterexample: an input on which the rules are wrong, with what is right, or why they cannot be
-            evaluated; None if no such input was found.
-        equivalent: whether the rules agree with the true rule on every possible input; None if undecided.
+        score: share of the test examples, with true concepts, whose label the rules derive, 0..1.
+        counterexample: an input on which they are wrong, or why they cannot be evaluated; None: none found.
+        equivalent: whether they agree with the true rule on every possible input; None if undecided.
     """
 
     score: float
@@ -48,8 +46,8 @@ def verify(
 ) -> Verdict:
     """Score rules on a task, and look for an input on which they are wrong.
 
-    Whatever the rules are, they get a verdict: they may come from a language model. They are evaluated in a
-    process of their own; scripts and files in them are refused.
+    Whatever the rules are, they get a verdict. They are evaluated in a process of their own; scripts and
+    files in them are refused.
 
     Args:
         rules: ASP rules with full stops, in one text or several.

@@ -21,12 +21,9 @@ _MEMORY = 4 << 30
 
 
 class RuleAnswers(NamedTuple):
-    """What rules answer.
+    """What rules answer: labels, int16 [n], with -1 for none and -2 for several, and label probabilities.
 
-    Attributes:
-        labels: int16 [n], the derived label of each example, -1 for none or -2 for several.
-        probabilities: float64 [n, n_labels]; a row sums to less than 1 where some concepts give no label or
-            several.
+    A row of probabilities, float64 [n, n_labels], sums to less than 1 where there is no label or several.
     """
 
     labels: npt.NDArray[np.int16]
@@ -47,8 +44,7 @@ def answer(rules: Sequence[str], view: View, concepts: npt.ArrayLike | None = No
             Tracks without concepts need them.
 
     Raises:
-        UserError: the rules cannot be read or evaluated, the track has no background knowledge or concepts,
-            or the concepts are no probabilities.
+        UserError: rules that cannot be evaluated, a track that has no symbols, or wrong concepts.
     """
     texts = [rules] if isinstance(rules, str) else list(rules)
     if wrong := [one for one in texts if not isinstance(one, str)]:
