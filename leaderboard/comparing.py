@@ -19,6 +19,7 @@ from typing import Generic, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from nsl_bench.core.types import Bools, Ints32
 from nsl_bench.run.statistics import NOTHING, Pairs, half_width, holm, pairwise, verdict
 
 _LEVEL = 0.05
@@ -71,7 +72,7 @@ class Comparison(Generic[L]):
         scores: Matrix,
         *,
         higher_is_better: bool = True,
-        images: npt.NDArray[np.int32] | None = None,
+        images: Ints32 | None = None,
         shared_test: bool = True,
         overlap: float = 0.0,
     ) -> None:
@@ -137,7 +138,7 @@ class Comparison(Generic[L]):
         return {self.learners[k]: (1 + int(better[k]), n - int(worse[k])) for k in range(n)}
 
 
-def front(values: Matrix, higher_is_better: Sequence[bool]) -> npt.NDArray[np.bool_]:
+def front(values: Matrix, higher_is_better: Sequence[bool]) -> Bools:
     """bool [n]: whether no other row dominates a row, i.e. is as good in every column and better in one.
 
     Args:

@@ -4,8 +4,6 @@
 and train split. All shifts have the cell at 0 % in common.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -4,8 +4,6 @@ An entry has one array of metrics per contest, [cells, metrics], so that a hundr
 memory. They are read from the scores of an accepted submission, without its predictions.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence

@@ -8,8 +8,6 @@ derived from the most likely concepts need not be the most probable label. Nothi
 the learner's page shows what was found.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import itertools
@@ -21,9 +19,9 @@ from operator import and_
 from pathlib import Path
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import Bools, UInts8
 
 from .board import Board
 from .contests import Cell, Contest
@@ -91,10 +89,10 @@ class Likeness:
     near: tuple[Near, ...] = ()
 
 
-_Labels = dict[Cell, npt.NDArray[np.uint8]]
+_Labels = dict[Cell, UInts8]
 """The predicted labels of each cell's run, as characters (`predictions.LETTERS`)."""
 
-Answers = dict[str, npt.NDArray[np.uint8]]
+Answers = dict[str, UInts8]
 """The predicted labels of each run of a submission, as characters."""
 
 _Place = tuple[tuple[str, Cell], Mapping[str, Look]]
@@ -195,14 +193,12 @@ def _shares(contest: Contest, mine: _Labels, theirs: _Labels) -> tuple[float, fl
     return _compared(a, b, lambda: _true(contest, tuple((cell, len(mine[cell])) for cell in cells)))
 
 
-def _true(contest: Contest, cells: tuple[tuple[Cell, int], ...]) -> npt.NDArray[np.uint8]:
+def _true(contest: Contest, cells: tuple[tuple[Cell, int], ...]) -> UInts8:
     """The true labels of cells with their numbers of examples, one after the other."""
     return np.concatenate([letters_of(labels_of(contest, cell)) for cell, _ in cells])
 
 
-def _compared(
-    a: npt.NDArray[np.uint8], b: npt.NDArray[np.uint8], true_labels: Callable[[], npt.NDArray[np.uint8]]
-) -> tuple[float, float] | None:
+def _compared(a: UInts8, b: UInts8, true_labels: Callable[[], UInts8]) -> tuple[float, float] | None:
     """See `_shares`."""
     equal = np.count_nonzero(a == b) / len(a)
     if equal < _EQUAL:
@@ -271,5 +267,5 @@ def answers_of(rows: Mapping[str, dict[str, dict[str, str]]]) -> Answers:
     return {run: np.frombuffer(row["labels"].encode(), np.uint8) for run, row in main.items()}
 
 
-def _share(marked: npt.NDArray[np.bool_]) -> float:
+def _share(marked: Bools) -> float:
     return np.count_nonzero(marked) / len(marked) if len(marked) else 0.0

@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from nsl_bench.core.declared import quoted
 from nsl_bench.core.errors import UserError
-from nsl_bench.core.types import AMBIGUOUS, BLANK, UNDECIDED
+from nsl_bench.core.types import AMBIGUOUS, BLANK, UNDECIDED, AnyInts, Bools, Floats, Floats32, Ints8, Ints16
 from nsl_bench.run.concepts import read_concepts
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ def column_types() -> dict[str, Any]:
     return {"run": text, "evaluation": text, **numbers}
 
 
-def coded(given: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.int16]:
+def coded(given: npt.NDArray[np.floating[Any]]) -> Ints16:
     """The nearest codes of probabilities; what is not 0 does not become 0.
 
     The most probable label gets what the others leave, so that the sum stays what it is, and stays the most
@@ -94,25 +94,25 @@ def coded(given: npt.NDArray[np.floating[Any]]) -> npt.NDArray[np.int16]:
     return np.where(ahead & (codes > 10) & (codes < 1000), codes - 1, codes).astype(np.int16)
 
 
-def _nearest(values: npt.NDArray[np.float64]) -> npt.NDArray[np.int16]:
+def _nearest(values: Floats) -> Ints16:
     fine = (values > 0) & (values < _FINE)
     logs = np.log10(values, where=fine, out=np.full(values.shape, -2.0))
     steps = np.rint(-_STEPS * (logs + 2)).clip(0, _MOST - 1000)
     return np.where(steps > 0, 1000 + steps, np.rint(1000 * values)).astype(np.int16)
 
 
-def is_code(codes: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.bool_]:
+def is_code(codes: AnyInts) -> Bools:
     """Which numbers are codes; int [n, labels]."""
     once = np.cumsum(codes == _LEFT, axis=-1) == 1
-    result: npt.NDArray[np.bool_] = ((codes >= -_MOST) & (codes <= _MOST)) | ((codes == _LEFT) & once)
+    result: Bools = ((codes >= -_MOST) & (codes <= _MOST)) | ((codes == _LEFT) & once)
     return result
 
 
-def decoded(codes: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.float32]:
+def decoded(codes: AnyInts) -> Floats32:
     """The probabilities of codes, float32 of the same shape, [n, labels]."""
     values = _VALUES[codes]
     rest = (1 - values.sum(axis=-1, keepdims=True)).clip(0)
-    result: npt.NDArray[np.float32] = np.where(codes == _LEFT, rest, values).astype(np.float32)
+    result: Floats32 = np.where(codes == _LEFT, rest, values).astype(np.float32)
     return result
 
 
@@ -154,9 +154,7 @@ def _row_of_concepts(run: str, texts: Sequence[str]) -> Iterable[dict[str, Any]]
         yield row_of(run, CONCEPTS, concepts.astype(np.int8).reshape(-1), None)
 
 
-def row_of(
-    run: str, evaluation: str, predicted: npt.NDArray[np.int8], probabilities: npt.NDArray[np.float32] | None
-) -> dict[str, Any]:
+def row_of(run: str, evaluation: str, predicted: Ints8, probabilities: Floats32 | None) -> dict[str, Any]:
     """A row of predictions.
 
     Args:

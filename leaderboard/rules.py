@@ -9,14 +9,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core import registry
 from nsl_bench.core.code_files import comes_with_us
 from nsl_bench.core.declared import quoted
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.metrics import predictions as measure
-from nsl_bench.core.types import Hypothesis
+from nsl_bench.core.types import Hypothesis, Ints16
 from nsl_bench.logic.guarded.worker import stage, tell
 from nsl_bench.run.agreement import BOUND
 
@@ -121,12 +120,12 @@ class _Judge:
 
     def __init__(self, count: int, limits: Limits, deadline: float) -> None:
         self._count, self._limits, self._deadline = count, limits, deadline
-        self._known: dict[tuple[Any, ...], tuple[npt.NDArray[np.int16], int, int]] = {}
+        self._known: dict[tuple[Any, ...], tuple[Ints16, int, int]] = {}
         self._rules: set[tuple[str, ...]] = set()
 
     def answers(
-        self, run: Run, seed: int | str, test_number: int, concepts: npt.NDArray[np.int16] | None = None
-    ) -> tuple[npt.NDArray[np.int16], int, int]:
+        self, run: Run, seed: int | str, test_number: int, concepts: Ints16 | None = None
+    ) -> tuple[Ints16, int, int]:
         """Labels, atoms and rules of a run's hypothesis, as `answers_of_rules` gives them."""
         named = (run.job.tested, seed, test_number, run.rules)
         key = (*named, run.language, run.job.task, None if concepts is None else concepts.tobytes())

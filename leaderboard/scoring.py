@@ -5,8 +5,6 @@ libraries that read it. The scores are written to ``scores.jsonl.zst`` beside th
 line. Metrics reported by a submitter are never read.
 """
 
-from __future__ import annotations
-
 import textwrap
 import time
 from collections import Counter

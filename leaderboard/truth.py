@@ -1,19 +1,16 @@
 """The task's own data, with which a submission is compared: hashes, labels, and a network's predictions."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.shift import resolve
 from nsl_bench.core.source import ImageSource
-from nsl_bench.core.types import BLANK, ConceptSpace, Part, Split
+from nsl_bench.core.types import BLANK, Bools, ConceptSpace, Ints, Ints16, Part, Split
 from nsl_bench.data.content import content_hash
 from nsl_bench.data.splits import make_source, make_split, symbolic_split
 from nsl_bench.run.job import Job
@@ -74,7 +71,7 @@ class Truth:
         return next(iter(self.tested.sizes)), self.test_number
 
     @property
-    def labels(self) -> npt.NDArray[np.int64]:
+    def labels(self) -> Ints:
         """The labels of the test set."""
         return _labels(self.job.tested, self.seed, *self._test)
 
@@ -84,13 +81,13 @@ class Truth:
         return covering(task_named(self.job.task), self.tested).concept_space
 
     @property
-    def concepts(self) -> npt.NDArray[np.int16]:
+    def concepts(self) -> Ints16:
         """int16 [n, slots]: the concepts of the test images, indices into `space`."""
         split = symbolic_split(self.tested, "test", *self._test, seed=self.seed)
         return with_concepts(split, self.space).concepts
 
     @property
-    def seen_by_network(self) -> npt.NDArray[np.int16]:
+    def seen_by_network(self) -> Ints16:
         """int16 [n, slots]: the concepts that the network sees in the test images, indices into `space`."""
         job = self.job
         assert job.network is not None
@@ -105,7 +102,7 @@ class Truth:
     def _is_symbolic(self, evaluation: str) -> bool:
         return evaluation == "hypothesis" or self.job.track == "symbolic"
 
-    def shifted(self, evaluation: str) -> npt.NDArray[np.bool_] | None:
+    def shifted(self, evaluation: str) -> Bools | None:
         """bool [n]: which test examples are shifted; None where concepts are asked about."""
         if self._is_symbolic(evaluation):
             return None
@@ -154,12 +151,12 @@ def _true_hash(
 
 
 @cache
-def _labels(benchmark: str, seed: int | str, size: str, number: int) -> npt.NDArray[np.int64]:
+def _labels(benchmark: str, seed: int | str, size: str, number: int) -> Ints:
     """A test set's labels, the same at every share of shift."""
     return symbolic_split(task_named(benchmark), "test", size, number, seed=seed).labels.astype(np.int64)
 
 
-def labels_of(contest: Contest, cell: Cell) -> npt.NDArray[np.int64]:
+def labels_of(contest: Contest, cell: Cell) -> Ints:
     """The labels of the test set of a cell's runs."""
     number = task_named(contest.tested).test_number(cell.repeat)
     return _labels(contest.tested, contest.data_seed(cell), contest.size, number)
@@ -186,7 +183,7 @@ def _network_sees(
     seed: int | str,
     size: str,
     number: int,
-) -> npt.NDArray[np.int16]:
+) -> Ints16:
     from nsl_bench.perception.predict import predictions_of
     from nsl_bench.perception.trained_networks import trained
 

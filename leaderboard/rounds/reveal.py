@@ -1,7 +1,5 @@
 """Reveal a sealed round, and check a revealed one with its public files only."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import re

@@ -1,7 +1,5 @@
 """Seal a round: draw the secret seed, create the entrants' package, and publish the commitment."""
 
-from __future__ import annotations
-
 import os
 import secrets
 import shutil

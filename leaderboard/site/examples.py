@@ -1,7 +1,5 @@
 """Pictures of a few of a contest's test examples, and what networks see in them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
@@ -9,11 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.shift import STANDARD, resolve
-from nsl_bench.core.types import BLANK, Split
+from nsl_bench.core.types import BLANK, Array, Bools, Floats32, Ints, Ints16, Split, UInts8
 from nsl_bench.data.splits import make_source, make_split, task_of_split
 from nsl_bench.perception.predict import predictions_of
 from nsl_bench.report.gallery import sheet
@@ -82,13 +79,13 @@ class Sample:
 
     number: int
     split: Split
-    rows: npt.NDArray[np.int64]
-    seen: Mapping[tuple[str, str], tuple[npt.NDArray[np.int16], npt.NDArray[np.float32]]]
+    rows: Ints
+    seen: Mapping[tuple[str, str], tuple[Ints16, Floats32]]
     file: Mapping[str, str]
     size: tuple[int, int]
 
     @cache  # noqa: B019  a few for each site
-    def shifted(self, percent: float) -> npt.NDArray[np.bool_]:
+    def shifted(self, percent: float) -> Bools:
         """bool [n]: which of them are shifted at a share."""
         return self.split.shift(percent).shifted[self.rows]
 
@@ -98,7 +95,7 @@ class Sample:
         return task.background, task.contexts(self.seen[view][0], self.metadata, self.split.steps[self.rows])
 
     @property
-    def metadata(self) -> dict[str, npt.NDArray[Any]]:
+    def metadata(self) -> dict[str, Array]:
         """The meta-data of the examples, by name."""
         return {name: column[self.rows] for name, column in self.split.metadata.items()}
 
@@ -143,7 +140,7 @@ def sample_of(board: Board, contest: Contest, number: int, folder: Path) -> Samp
         return None
 
 
-def _spread_out(board: Board, contest: Contest, number: int, split: Split) -> npt.NDArray[np.int64]:
+def _spread_out(board: Board, contest: Contest, number: int, split: Split) -> Ints:
     """Rows from what most learners label right to what most label wrong; of sequences, the first."""
     if split.is_sequential:
         return np.arange(int(split.first_rows[_SEQUENCES]) if split.n_sequences > _SEQUENCES else len(split))
@@ -155,7 +152,7 @@ def _spread_out(board: Board, contest: Contest, number: int, split: Split) -> np
     return np.asarray(order[np.linspace(0, n - 1, min(n, _SAMPLE)).astype(np.int64)])
 
 
-def _save_below(images: npt.NDArray[np.uint8], path: Path) -> tuple[int, int]:
+def _save_below(images: UInts8, path: Path) -> tuple[int, int]:
     """Save pictures one below the other; width and height of each."""
     from PIL import Image
 
@@ -172,7 +169,7 @@ def _save_below(images: npt.NDArray[np.uint8], path: Path) -> tuple[int, int]:
     return each[0].size
 
 
-def _example(split: Any, row: int, source: Any, shift: Any) -> npt.NDArray[np.uint8]:
+def _example(split: Any, row: int, source: Any, shift: Any) -> UInts8:
     """The images of one example as one picture, uint8 [height, width, 3]; square where slots make a grid."""
     indices = split.images[row]
     filled = np.flatnonzero(indices != BLANK)
@@ -190,9 +187,7 @@ def _example(split: Any, row: int, source: Any, shift: Any) -> npt.NDArray[np.ui
     return np.asarray(sheet(cells, columns, 2, _BLANK))
 
 
-def _save(
-    examples: list[npt.NDArray[np.uint8]], folder: Path, contest: Contest, shift: str, words: str
-) -> Picture:
+def _save(examples: list[UInts8], folder: Path, contest: Contest, shift: str, words: str) -> Picture:
     from PIL import Image
 
     from nsl_bench.core.pictures import save

@@ -1,7 +1,5 @@
 """What the overview and a learner's page hold, as plain values for the templates."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence

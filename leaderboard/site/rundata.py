@@ -6,8 +6,6 @@ those of all labels of the sample that has images. `examples` names a few right 
 sample, each with the rules that fire on what the network sees in it.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -16,12 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.metrics import METRICS
 from nsl_bench.core.shift import STANDARD
-from nsl_bench.core.types import Split
+from nsl_bench.core.types import Array, Ints, Split
 from nsl_bench.data.splits import symbolic_split
 from nsl_bench.logic.guarded.call import guarded
 from nsl_bench.logic.guarded.child import Allowance
@@ -122,7 +119,7 @@ def write_runs(
         out: folder of the files, ``CONTEST.js``.
         samples: by contest and number of the test set.
     """
-    places: dict[str, npt.NDArray[np.int64]] = {}
+    places: dict[str, Ints] = {}
     for contest, runs in records:
         of = {n: _places(contest, n, samples.get((contest.name, n))) for n in test_numbers(contest)}
         number, none = task_named(contest.tested).test_number, np.empty(0, np.int64)
@@ -141,7 +138,7 @@ def write_runs(
     return answers_of(read)
 
 
-def _places(contest: Contest, number: int, sample: Sample | None) -> npt.NDArray[np.int64]:
+def _places(contest: Contest, number: int, sample: Sample | None) -> Ints:
     """int64 [n]: where probabilities, example by example, have the true labels', and all of the sample."""
     labels, n = test_of(contest, number, sample).labels, len(task_named(contest.tested).labels)
     rows = np.empty(0, np.int64) if sample is None else sample.rows
@@ -210,5 +207,5 @@ def _firing(
 
 
 @cache
-def _columns(benchmark: str, sample: Sample, view: _View) -> Mapping[str, npt.NDArray[Any]]:
+def _columns(benchmark: str, sample: Sample, view: _View) -> Mapping[str, Array]:
     return tree_columns(task_named(benchmark), sample.metadata, sample.seen[view][0])

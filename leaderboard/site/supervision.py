@@ -1,7 +1,5 @@
 """What each entry was given: labels, images, knowledge and trials."""
 
-from __future__ import annotations
-
 from contextlib import suppress
 from functools import cache
 

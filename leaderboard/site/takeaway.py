@@ -1,7 +1,5 @@
 """Downloads of the site: tables as Markdown, CSV and LaTeX, and BibTeX."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from pathlib import Path

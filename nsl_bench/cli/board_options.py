@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import shlex
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, get_args
 
 import click
 
 from nsl_bench.cli.declared import FILE, FOLDER, WHOLE
-from nsl_bench.core.errors import UserError, did_you_mean
+from nsl_bench.core.errors import did_you_mean
 from nsl_bench.core.tracks import Track
 
 
@@ -79,15 +78,6 @@ def line(*words: str | Path, **options: Path | str | None) -> str:
         for word in [*words, *given]
     )
     return shlex.join(["nsl-bench", *texts])
-
-
-@contextlib.contextmanager
-def writing(option: str, path: Path) -> Iterator[None]:
-    """Turn errors of writing in the block into errors that name the option."""
-    try:
-        yield
-    except OSError as error:
-        raise UserError(f"{option}: {path} cannot be written: {error.strerror}.") from error
 
 
 class Progress:

@@ -8,19 +8,10 @@ from typing import Annotated, Any
 import click
 
 from nsl_bench.cli import Command
-from nsl_bench.cli.board_options import (
-    BUILT_IN,
-    TRACKS,
-    Board,
-    Progress,
-    Submissions,
-    about_options,
-    line,
-    writing,
-)
+from nsl_bench.cli.board_options import BUILT_IN, TRACKS, Board, Progress, Submissions, about_options, line
 from nsl_bench.cli.declared import FILE, FOLDER, declared
 from nsl_bench.cli.rounds import enter, rerun, reveal, run_entry, seal, verify_round
-from nsl_bench.core.errors import counted
+from nsl_bench.core.errors import counted, refusing
 from nsl_bench.core.tracks import Track
 
 
@@ -98,7 +89,7 @@ def score_submission(
     text = comment(report)
     click.echo(text, nl=False)
     if comment_file is not None:
-        with writing("--comment", comment_file):
+        with refusing(f"--comment: {comment_file} cannot be written"):
             comment_file.write_text(text, encoding="utf-8")
     if not report.accepted:
         return 1

@@ -1,7 +1,5 @@
 """Errors that the user can fix: one clear sentence, exit code 2, no traceback."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager

@@ -4,8 +4,6 @@ LaTeX needs the packages booktabs and graphicx. A table of more columns than fit
 ``table*``, and one that is wider than the page shrinks.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

@@ -1,19 +1,16 @@
 """Try a learner on small tasks and describe what is missing or wrong, before a real run."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core import registry
 from nsl_bench.core.errors import NotApplicable, UserError, counted
 from nsl_bench.core.tracks import Track
-from nsl_bench.core.types import Hypothesis
+from nsl_bench.core.types import Floats, Hypothesis, Ints16
 from nsl_bench.learners.base import (
     About,
     Unanswered,
@@ -53,8 +50,8 @@ _Views = tuple[View, View | None, Mapping[str, View]]
 class _Trial:
     """What a learner answered on one task."""
 
-    probabilities: dict[str, npt.NDArray[np.float64]]
-    labels: dict[str, npt.NDArray[np.int16]]
+    probabilities: dict[str, Floats]
+    labels: dict[str, Ints16]
     hypothesis: Hypothesis | None
 
 

@@ -1,20 +1,18 @@
 """The test sets of train splits, as far as errors of means over them depend on them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core import registry
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.metrics import METRICS
 from nsl_bench.core.sequences import joined
+from nsl_bench.core.types import Ints32
 from nsl_bench.data.splits import make_source, make_split
 from nsl_bench.run.statistics import padded
 
@@ -55,7 +53,7 @@ class Sampled:
         return not self.task.own_tests
 
     @cached_property
-    def images(self) -> npt.NDArray[np.int32] | None:
+    def images(self) -> Ints32 | None:
         """int32 [examples, slots], the images that test examples show, those of a sequence side by side.
 
         [splits, examples, slots] where each train split has its own test set. None where no image is shown

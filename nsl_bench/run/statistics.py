@@ -10,17 +10,14 @@ freedom: percentiles of the bootstrap alone are too narrow for three to ten trai
 `benchmarks/intervals.py` simulates how often they cover; its tables are in docs/leaderboard.md.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from nsl_bench.core.types import AnyInts, Array, Floats
 
 SPLITS = "train splits"
 """The name of the first factor; `EXAMPLES` or `IMAGES` is that of the last one."""
@@ -112,7 +109,7 @@ def std_err(values: Floats) -> float:
     return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else math.nan
 
 
-def padded(rows: Sequence[npt.ArrayLike], filling: float) -> npt.NDArray[Any]:
+def padded(rows: Sequence[npt.ArrayLike], filling: float) -> Array:
     """Arrays [n, ...] of different lengths n as one, the shorter ones filled up at their ends."""
     arrays = [np.asarray(row) for row in rows]
     longest = max(map(len, arrays))
@@ -153,11 +150,7 @@ def _own_part(each: Floats) -> float:
 
 
 def _variances(
-    table: Floats,
-    factors: Sequence[str],
-    images: npt.NDArray[np.integer] | None,
-    shared_test: bool,
-    overlap: float,
+    table: Floats, factors: Sequence[str], images: AnyInts | None, shared_test: bool, overlap: float
 ) -> dict[str, tuple[float, float]]:
     """By factor that was drawn several times: the variance of the mean that comes of it, and its degrees."""
     result: dict[str, tuple[float, float]] = {}
@@ -324,11 +317,7 @@ class Pairs:
 
 
 def pairwise(
-    scores: npt.ArrayLike,
-    *,
-    images: npt.NDArray[np.integer] | None = None,
-    shared_test: bool = True,
-    overlap: float = 0.0,
+    scores: npt.ArrayLike, *, images: AnyInts | None = None, shared_test: bool = True, overlap: float = 0.0
 ) -> Pairs:
     """Compare all pairs of learners on the same train splits and test examples.
 
@@ -385,9 +374,7 @@ def pairwise(
     return Pairs(differences, errors, df, p_values(differences, errors, df))
 
 
-def _by_image(
-    flat: Floats, images: npt.NDArray[np.integer], squares: Callable[[Floats], Floats]
-) -> tuple[Floats, float]:
+def _by_image(flat: Floats, images: AnyInts, squares: Callable[[Floats], Floats]) -> tuple[Floats, float]:
     """The variances of `image_std_err` for all pairs, and their degrees of freedom."""
     from scipy.sparse import csr_array
 

@@ -17,12 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core.budget import MEBIBYTE
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.folders import remove
-from nsl_bench.core.types import one_hot
+from nsl_bench.core.types import Floats, Ints16, one_hot
 from nsl_bench.learners import task_folders
 from nsl_bench.learners.base import InvalidOutput, Unanswered, probabilities_of
 from nsl_bench.learners.command import command_of, format_of
@@ -62,14 +61,14 @@ class FolderLearner:
         self._first: View | None = None
         self._answers: task_folders.Answers | None = None
         self._rules: list[str] | None = None
-        self._derived: tuple[npt.NDArray[np.int16], npt.NDArray[np.float64]]
+        self._derived: tuple[Ints16, Floats]
 
     def fit(self, train: View, validation: View | None = None) -> FolderLearner:
         """Keep the examples, for the background knowledge of rules and for the command's folder."""
         self._train, self._validation = train, validation
         return self
 
-    def predict_proba(self, test: View) -> npt.NDArray[np.float64]:
+    def predict_proba(self, test: View) -> Floats:
         """float64 [n, n_labels]: label probabilities.
 
         Raises:
@@ -93,7 +92,7 @@ class FolderLearner:
         self._by_rules(test)
         return self._derived[1]
 
-    def predict(self, test: View) -> npt.NDArray[np.int16]:
+    def predict(self, test: View) -> Ints16:
         """int16 [n]: predicted labels."""
         if test is self._first and self._answers is not None:
             return self._answers.predicted
@@ -177,7 +176,7 @@ class CommandLearner(FolderLearner):
         super().__init__(folder, Path(self._words[0]).name, limits)
         self.takes_validation = True
 
-    def predict_proba(self, test: View) -> npt.NDArray[np.float64]:
+    def predict_proba(self, test: View) -> Floats:
         """float64 [n, n_labels]: label probabilities. The first call runs the command."""
         if self._first is None:
             self._run(test)
