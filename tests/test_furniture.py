@@ -1,7 +1,11 @@
 """The files at the root say what is so: version, citation, workflows, lock file."""
 
+import os
 import re
 import shlex
+import shutil
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +19,7 @@ import nsl_bench
 ROOT = Path(__file__).parents[1]
 PROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
-ELSEWHERE = {"test", "python", "pip"}
+ELSEWHERE = {"test", "python", "pip", "gh"}
 """Programs of other people, whose arguments are theirs."""
 
 
@@ -49,7 +53,7 @@ def steps(workflow: Path) -> Iterator[dict[str, Any]]:
 
 
 def test_there_are_workflows() -> None:
-    assert {path.stem for path in WORKFLOWS} >= {"docs", "release", "tests"}
+    assert {path.stem for path in WORKFLOWS} >= {"comment", "docs", "release", "submission", "tests"}
 
 
 @pytest.mark.parametrize("workflow", WORKFLOWS, ids=lambda path: path.stem)
@@ -71,12 +75,69 @@ def test_workflows_call_what_there_is(workflow: Path) -> None:
                 assert not word.startswith("tests/") or (ROOT / word).exists(), line
 
 
-def test_only_the_publishing_job_can_publish() -> None:
-    jobs = parsed(ROOT / ".github" / "workflows" / "release.yml")["jobs"]
-    assert {name: job.get("permissions") for name, job in jobs.items()} == {
-        "build": None,
-        "publish": {"id-token": "write"},
+def test_only_jobs_that_run_no_code_of_others_can_write() -> None:
+    may = {}
+    for path in WORKFLOWS:
+        for name, job in parsed(path)["jobs"].items():
+            may[path.stem, name] = job.get("permissions")
+            if may[path.stem, name]:
+                used = " ".join(step.get("uses", "") + step.get("run", "") for step in job["steps"])
+                assert not re.search(r"checkout|make |pip |nsl-bench|\.py", used)
+    assert {one: given for one, given in may.items() if given} == {
+        ("comment", "comment"): {"actions": "read", "pull-requests": "write"},
+        ("docs", "publish"): {"pages": "write", "id-token": "write"},
+        ("release", "publish"): {"id-token": "write"},
     }
+
+
+def acted(name: str, job: str, folder: Path, **variables: str) -> list[int]:
+    """The exit codes of the steps of an action that install nothing, run in a folder."""
+    lines = [
+        step["run"]
+        for step in parsed(ROOT / f".github/workflows/{name}.yml")["jobs"][job]["steps"]
+        if "run" in step
+    ]
+    path = f"{Path(sys.executable).parent}{os.pathsep}{folder / 'bin'}{os.pathsep}{os.environ['PATH']}"
+    env = {**os.environ, "PATH": path, **variables}
+    return [
+        subprocess.run(["bash", "-ec", line], cwd=folder, env=env, check=False).returncode
+        for line in lines
+        if "pip install" not in line
+    ]
+
+
+def test_a_pull_request_is_scored_and_gets_its_comment(tmp_path: Path) -> None:
+    (tmp_path / ".github").symlink_to(ROOT / ".github")
+    ours, theirs = (tmp_path / part / "leaderboard" / "submissions" for part in ("", "theirs"))
+    accepted = ROOT / "leaderboard" / "submissions"
+    for place, names in ((ours, ["majority"]), (theirs, ["majority", "ffnsl-on-true-concepts"])):
+        for name in names:
+            shutil.copytree(accepted / name, place / name)
+    (theirs / "broken").mkdir()
+    assert acted("submission", "score", tmp_path, NUMBER="7") == [1]
+    text = (tmp_path / "comment" / "comment.md").read_text()
+    assert "FFNSL on true concepts: accepted" in text and "not accepted" in text and "ajority" not in text
+    (tmp_path / "bin").mkdir()
+    gh = tmp_path / "bin" / "gh"
+    gh.write_text('#!/bin/sh\necho abc\necho "$@" >> "$LOG"\n')
+    gh.chmod(0o755)
+    given = tmp_path / "comment"
+    (given / "bin").symlink_to(tmp_path / "bin")
+    assert acted("comment", "comment", given, SHA="abc", LOG=str(tmp_path / "log")) == [0, 0]
+    assert (
+        "pr comment 7 --edit-last --create-if-none --body-file comment.md" in (tmp_path / "log").read_text()
+    )
+    assert acted("comment", "comment", given, SHA="other", LOG=str(tmp_path / "log"))[0] == 1
+
+
+def test_pages_have_the_board_beside_the_documentation(tmp_path: Path) -> None:
+    (tmp_path / "some").mkdir()
+    shutil.copytree(ROOT / "leaderboard/submissions/majority", tmp_path / "some" / "majority")
+    words = [f"BIN={Path(sys.executable).parent}", f"SITE={tmp_path}", f"SUBMISSIONS={tmp_path / 'some'}"]
+    subprocess.run(["make", "-o", "docs", "pages", *words], cwd=ROOT, check=True)
+    assert (tmp_path / "board" / "index.html").is_file()
+    (upload,) = (step for step in steps(ROOT / ".github/workflows/docs.yml") if "pages-artifact" in str(step))
+    assert upload["with"]["path"] == re.search(r"SITE +\?= (.*)", (ROOT / "Makefile").read_text())[1]  # type: ignore[index]
 
 
 @pytest.mark.parametrize(
