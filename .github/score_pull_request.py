@@ -21,9 +21,13 @@ def changed(ours: Path, theirs: Path) -> list[Path]:
 def differs(one: Path, other: Path) -> bool:
     """Whether two folders, of which the first need not exist, hold other files."""
     files = [{path.relative_to(top) for path in top.rglob("*")} for top in (one, other)]
-    return not one.is_dir() or files[0] != files[1] or any(
-        (one / name).is_file() and not filecmp.cmp(one / name, other / name, shallow=False)
-        for name in files[1]
+    return (
+        not one.is_dir()
+        or files[0] != files[1]
+        or any(
+            (one / name).is_file() and not filecmp.cmp(one / name, other / name, shallow=False)
+            for name in files[1]
+        )
     )
 
 

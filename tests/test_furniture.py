@@ -1,5 +1,6 @@
 """The files at the root say what is so: version, citation, workflows, lock file."""
 
+import json
 import os
 import re
 import shlex
@@ -106,17 +107,21 @@ def acted(name: str, job: str, folder: Path, **variables: str) -> list[int]:
     ]
 
 
-def test_a_pull_request_is_scored_and_gets_its_comment(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "more", [None, pytest.param("ffnsl-on-true-concepts", marks=pytest.mark.slow)], ids=["broken", "right"]
+)
+def test_a_pull_request_is_scored_and_gets_its_comment(more: str | None, tmp_path: Path) -> None:
     (tmp_path / ".github").symlink_to(ROOT / ".github")
     ours, theirs = (tmp_path / part / "leaderboard" / "submissions" for part in ("", "theirs"))
     accepted = ROOT / "leaderboard" / "submissions"
-    for place, names in ((ours, ["majority"]), (theirs, ["majority", "ffnsl-on-true-concepts"])):
+    for place, names in ((ours, ["majority"]), (theirs, ["majority", *([more] if more else [])])):
         for name in names:
             shutil.copytree(accepted / name, place / name)
     (theirs / "broken").mkdir()
     assert acted("submission", "score", tmp_path, NUMBER="7") == [1]
     text = (tmp_path / "comment" / "comment.md").read_text()
-    assert "FFNSL on true concepts: accepted" in text and "not accepted" in text and "ajority" not in text
+    assert ("FFNSL on true concepts: accepted" in text) == bool(more)
+    assert "not accepted" in text and "ajority" not in text
     (tmp_path / "bin").mkdir()
     gh = tmp_path / "bin" / "gh"
     gh.write_text('#!/bin/sh\necho abc\necho "$@" >> "$LOG"\n')
@@ -130,6 +135,7 @@ def test_a_pull_request_is_scored_and_gets_its_comment(tmp_path: Path) -> None:
     assert acted("comment", "comment", given, SHA="other", LOG=str(tmp_path / "log"))[0] == 1
 
 
+@pytest.mark.slow
 def test_pages_have_the_board_beside_the_documentation(tmp_path: Path) -> None:
     (tmp_path / "some").mkdir()
     shutil.copytree(ROOT / "leaderboard/submissions/majority", tmp_path / "some" / "majority")
@@ -145,6 +151,20 @@ def test_pages_have_the_board_beside_the_documentation(tmp_path: Path) -> None:
 )
 def test_forms_are_yaml(path: Path) -> None:
     assert isinstance(parsed(path), dict)
+
+
+def test_notebooks_are_opened_and_installed_from_the_repository() -> None:
+    repository = PROJECT["urls"]["Repository"]
+    colab = repository.replace("github.com", "colab.research.google.com/github")
+    for path in (ROOT / "docs" / "notebooks").glob("*.ipynb"):
+        cells = ["".join(cell["source"]) for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]]
+        assert f"({colab}/blob/main/docs/notebooks/{path.name})" in cells[0]
+        assert f'git+{repository}"' in cells[1]
+
+
+def test_what_is_needed_without_torch_is_the_rest() -> None:
+    lines = (ROOT / "requirements-no-torch.txt").read_text(encoding="utf-8").splitlines()[1:]
+    assert lines == [word for word in PROJECT["dependencies"] if not word.startswith("torch")]
 
 
 def test_the_lock_file_has_all_that_developers_need() -> None:

@@ -28,6 +28,10 @@ from nsl_bench.core.interrupts import be_patient, exit_code, hear_termination
 __all__ = ["Command", "command_line", "main", "problems_found", "run"]
 
 GROUP = "nsl_bench.commands"
+CPU_TORCH = (
+    "Without a GPU: pip install torch torchvision --index-url https://download.pytorch.org/whl/cpu (0.2 GB)."
+)
+"""The short way to install what networks need; pip by itself takes 5 GB."""
 _WORDS = "nsl_bench.words"
 
 
@@ -224,6 +228,10 @@ def run(args: Sequence[str] | None = None) -> None:
             )
     except UserError as error:
         _stop(str(error), 2)
+    except ModuleNotFoundError as error:
+        if error.name not in ("torch", "torchvision"):
+            raise
+        _stop(f"This needs PyTorch: networks see the images. {CPU_TORCH}", 2)
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message())
         sys.exit(2)

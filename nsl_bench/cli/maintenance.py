@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import click
 
 from nsl_bench import __version__
-from nsl_bench.cli import problems_found
+from nsl_bench.cli import CPU_TORCH, problems_found
 from nsl_bench.cli.declared import declared
 from nsl_bench.core.errors import UserError, unknown
 
@@ -43,16 +43,23 @@ def doctor() -> int:
         try:
             click.echo(f"{name}: {version(name)}")
         except PackageNotFoundError:
-            click.echo(f"{name}: missing; pip install {name}")
-            wrong += 1
+            how = CPU_TORCH if name.startswith("torch") else f"pip install {name}"
+            click.echo(f"{name}: missing; {how}")
+            wrong += not name.startswith("torch")
     try:
         import torch
         import torchvision  # noqa: F401 - a pair of builds that do not fit fails here
 
         gpu = torch.cuda.get_device_name(0) if torch.cuda.is_available() else "none, the CPU is used"
         click.echo(f"GPU: {gpu}")
+        if torch.version.cuda and not torch.cuda.is_available():
+            click.echo(f"torch is built for CUDA, which takes 5 GB and finds no GPU. {CPU_TORCH}")
         for line in _torch():
             click.echo(line)
+    except ModuleNotFoundError as error:
+        if error.name not in ("torch", "torchvision"):
+            raise
+        click.echo(f"Without torch, rules, reports, scores and boards work, networks do not. {CPU_TORCH}")
     except (ImportError, RuntimeError) as error:
         click.echo(f"torch and torchvision do not work together ({error}); install both from the same build.")
         wrong += 1

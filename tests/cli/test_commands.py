@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -354,3 +355,39 @@ def test_a_signal_during_the_first_imports(module: str, name: str, code: int) ->
     words = [sys.executable, "-c", IMPORTING, module, name]
     done = subprocess.run(words, capture_output=True, text=True)
     assert (done.returncode, done.stderr.strip()) == (code, "nsl-bench: Interrupted.")
+
+
+@pytest.mark.parametrize("board", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_without_torch_everything_but_networks_works(board: bool, tmp_path: Path) -> None:
+    """Rules, data sets, runs on concepts, reports, submissions and boards; networks are refused."""
+    code = """
+import sys
+sys.modules["torch"] = sys.modules["torchvision"] = None  # as if they were not installed
+from click.testing import CliRunner
+from nsl_bench.cli import main
+for line in sys.stdin.read().splitlines():
+    done = CliRunner().invoke(main, line.split())
+    assert done.exit_code == 0, (line, done.output, done.exception)
+    print(done.output)
+sys.argv = ["nsl-bench", "train", "sudoku_4x4", "--epochs", "1", "--out", "weights.safetensors"]
+from nsl_bench.cli import run
+run()
+"""
+    accepted = Path(__file__).parents[2] / "leaderboard" / "submissions"
+    shutil.copytree(accepted / "ffnsl-on-true-concepts", tmp_path / "entries" / "one")
+    task = Path(__file__).parents[1] / "samples" / "task.las"
+    lines = [
+        f"learn {task}",
+        "generate sudoku_4x4 --train 4 --test 4 --repeats 1 --out grids",
+        "verify grids",
+        "publish grids --to copy",
+        "run sudoku_4x4 --track symbolic --learner majority --repeats 1 --isolation none --out results",
+        "report results",
+        *(["leaderboard build --submissions entries --no-pictures --out site"] if board else []),
+        "doctor",
+    ]
+    done = subprocess.run(
+        [sys.executable, "-c", code], input="\n".join(lines), capture_output=True, text=True, cwd=tmp_path
+    )
+    assert "Without torch, rules, reports" in done.stdout and "whl/cpu (0.2 GB)" in done.stdout, done.stderr
+    assert done.returncode == 2 and done.stderr.splitlines()[-1].startswith("nsl-bench: This needs PyTorch")
