@@ -676,7 +676,7 @@ def leads(name: str, rows: Rows) -> list[dict[str, Any]]:
         overlap = 1 / (runs - 1) if name == "uci" else 0.0
         about = {place: row[place] for place in places if place != "learner"} | {"score": own}
         for other, cell in others.items():
-            if cell and row[own]:
+            if cell and row[own] and runs > 1:  # one run tells nothing of its spread
                 told = lead(row[own], cell, runs, tested, deviations=True, overlap=overlap)
                 found.append({**about, "other": other, "lead": told})
     return found
