@@ -714,7 +714,8 @@ def answer(name: str, rows: Rows, ahead: Sequence[Mapping[str, Any]]) -> str:
     )
     means = sums["lead"].sum()
     if name == "uci":
-        below = {kind: means["mlp"][kind] < 0 for kind in ("bits", "images")}
+        kinds = [kind for kind in ("bits", "images") if kind in means["mlp"]]
+        below = {kind: means["mlp"][kind] < 0 for kind in kinds}
         told = [f"{one.sum()} of {len(one)} on {kind}" for kind, one in below.items()]
         return f"Trees are below the MLP: {', '.join(told)}."
     network, ffnsl = ((means[who] > 0).sum() for who in ("slot_cnn", "ffnsl"))
