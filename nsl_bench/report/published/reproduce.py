@@ -206,9 +206,8 @@ def minutes(jobs: Sequence[Job]) -> float:
     known = paper("ffnsl2023").minutes
 
     def of(job: Job) -> float:
-        learner = Spec.parse(job.learner).name
-        kind = "symbolic" if job.track == "symbolic" else job.size
-        return known.get(f"{job.benchmark} {learner} {kind}", known[f"{learner} {kind}"])
+        kind = f"{Spec.parse(job.learner).name} {job.size}"
+        return known.get(f"{job.benchmark} {kind}", known[kind])
 
     return sum(map(of, jobs))
 
