@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 SETUP  := $(VENV)/.installed
 OUT    ?= results/bench
 
-.PHONY: bench test test-wheel lint build docs pages notebooks lock nightly results reference clean
+.PHONY: bench test test-wheel lint build docs notebooks lock nightly results reference clean
 
 $(SETUP): pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -49,12 +49,6 @@ docs: $(VENV)/.docs
 	rm -rf build/site
 	$(BIN)/python -m sphinx -W --keep-going -E -q -b html -d build/doctrees docs build/site
 	$(BIN)/nsl-bench leaderboard build --out build/site/board
-
-## Documentation and, in its folder board/, the board: what the action publishes as pages.
-SITE        ?= build/site
-SUBMISSIONS ?= leaderboard/submissions
-pages: docs
-	$(BIN)/nsl-bench leaderboard build --submissions $(SUBMISSIONS) --out $(SITE)/board
 
 ## What the notebooks show, made anew.
 notebooks: $(VENV)/.docs

@@ -135,15 +135,13 @@ def test_a_pull_request_is_scored_and_gets_its_comment(more: str | None, tmp_pat
     assert acted("comment", "comment", given, SHA="other", LOG=str(tmp_path / "log"))[0] == 1
 
 
-@pytest.mark.slow
-def test_pages_have_the_board_beside_the_documentation(tmp_path: Path) -> None:
-    (tmp_path / "some").mkdir()
-    shutil.copytree(ROOT / "leaderboard/submissions/majority", tmp_path / "some" / "majority")
-    words = [f"BIN={Path(sys.executable).parent}", f"SITE={tmp_path}", f"SUBMISSIONS={tmp_path / 'some'}"]
-    subprocess.run(["make", "-o", "docs", "pages", *words], cwd=ROOT, check=True)
-    assert (tmp_path / "board" / "index.html").is_file()
-    (upload,) = (step for step in steps(ROOT / ".github/workflows/docs.yml") if "pages-artifact" in str(step))
-    assert upload["with"]["path"] == re.search(r"SITE +\?= (.*)", (ROOT / "Makefile").read_text())[1]  # type: ignore[index]
+def test_pages_are_the_documentation_with_the_board() -> None:
+    _, _, build, upload, _ = steps(ROOT / ".github/workflows/docs.yml")
+    line = ["make", "-n", "-B", *build["run"].split()[1:]]
+    done = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, check=True)
+    path = upload["with"]["path"]
+    assert re.search(rf"sphinx .* docs {path}$", done.stdout, re.MULTILINE)
+    assert f"nsl-bench leaderboard build --out {path}/board" in done.stdout
 
 
 @pytest.mark.parametrize(

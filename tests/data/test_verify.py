@@ -224,7 +224,7 @@ FILE = {"bytes": 1, "sha256": HASH}
         ("source", "mnist", "source must be an object with keys; got .mnist."),
         ("source", {"name": "mnist"}, "source.citation is missing"),
         ("benchmark", "../../outside/evil", "'../../outside/evil' is not a benchmark name"),
-        ("configs", {}, "'configs' must contain 'images'"),
+        ("configs", {}, "'configs' must contain 'rotate90'"),
         ("configs rotate90", None, "'configs' must contain 'rotate90'"),
         ("configs extra", {}, "the configuration 'extra' belongs to no shift"),
         ("configs symbolic train_2", None, "splits of symbolic and standard differ"),
