@@ -102,3 +102,4 @@ def test_in_the_sandbox_the_harness_answers(tmp_path: Path) -> None:
         learner.fit(view(patches(), "label_only"))
         _, given = answers_of(learner, view(TEST, "label_only", labelled=False))
         assert given is not None and np.allclose(given, [[1 / 3, 2 / 3]])
+        assert learner.rules() == [RULE]
