@@ -5,8 +5,6 @@ images are divided into pools A and B, 70 to 30 for each digit. The FFNSL paper 
 network images, and 2,910 and 1,249 in the pools, for digits 1-4; MNIST has 24,673 train images of them.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math
@@ -18,14 +16,13 @@ from pathlib import Path
 from typing import BinaryIO, Literal
 
 import numpy as np
-import numpy.typing as npt
 from PIL import Image
 
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.files import opened, unpacked
 from nsl_bench.core.options import REQUIRED, option
 from nsl_bench.core.source import ALL, ImageSource
-from nsl_bench.core.types import ConceptSpace, PoolPart
+from nsl_bench.core.types import ConceptSpace, Ints, Ints16, PoolPart, UInts8
 
 from ..keyed_random import permutation
 from .class_folders import subfolders
@@ -38,7 +35,7 @@ _SIDE = 28
 _MOST_IMAGES, _PIECE = 1_000_000, 1 << 24
 """Images in an idx file (EMNIST's largest has 697,932), and bytes that are read at a time."""
 
-Digits = tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]
+Digits = tuple[UInts8, UInts8]
 """Images, uint8 [n, 28, 28], and the digit of each, uint8 [n]."""
 
 
@@ -85,12 +82,10 @@ class DigitPool(ImageSource):
             pool[part] = (_resize(np.concatenate(parts), self.shape[0]), np.concatenate(labels_of))
         return pool
 
-    def labels(self, part: PoolPart) -> npt.NDArray[np.int16]:
+    def labels(self, part: PoolPart) -> Ints16:
         return self._pool[part][1].astype(np.int16)
 
-    def render(
-        self, part: PoolPart, indices: npt.NDArray[np.int64], variant: str = "standard"
-    ) -> npt.NDArray[np.uint8]:
+    def render(self, part: PoolPart, indices: Ints, variant: str = "standard") -> UInts8:
         self.check_variant(variant)
         images, _ = self._pool[part]
         numbers = np.asarray(indices, np.int64)
@@ -121,7 +116,7 @@ class DigitPool(ImageSource):
         return self._hashes[1]
 
 
-def divide(digits: npt.NDArray[np.uint8], shares: tuple[int, ...], seed: int) -> list[npt.NDArray[np.int64]]:
+def divide(digits: UInts8, shares: tuple[int, ...], seed: int) -> list[Ints]:
     """Disjoint rows, alike for each digit.
 
     Args:
@@ -130,7 +125,7 @@ def divide(digits: npt.NDArray[np.uint8], shares: tuple[int, ...], seed: int) ->
     Returns:
         The rows of each share and, last, those that remain.
     """
-    chosen: list[list[npt.NDArray[np.int64]]] = [[] for _ in range(len(shares) + 1)]
+    chosen: list[list[Ints]] = [[] for _ in range(len(shares) + 1)]
     for digit in range(10):
         rows = np.flatnonzero(digits == digit)
         rows = rows[permutation(len(rows), seed, digit)]
@@ -141,9 +136,7 @@ def divide(digits: npt.NDArray[np.uint8], shares: tuple[int, ...], seed: int) ->
     return [np.sort(np.concatenate(pieces)) for pieces in chosen]
 
 
-def _pairs(
-    images: npt.NDArray[np.uint8], digits: npt.NDArray[np.uint8], number: str, seed: int
-) -> npt.NDArray[np.uint8]:
+def _pairs(images: UInts8, digits: UInts8, number: str, seed: int) -> UInts8:
     """uint8 [m, 28, 28]: a number of two digits, each made narrow; m as many as the rarer one has images."""
     left, right = (np.flatnonzero(digits == int(digit)) for digit in number)
     m = min(len(left), len(right))
@@ -156,7 +149,7 @@ def _pairs(
     return result
 
 
-def _resize(images: npt.NDArray[np.uint8], side: int) -> npt.NDArray[np.uint8]:
+def _resize(images: UInts8, side: int) -> UInts8:
     """uint8 [n, side, side]; images of this side already are left as they are."""
     if images.shape[1] == side:
         return images
@@ -184,7 +177,7 @@ class SklearnDigits(DigitPool):
         levels, digits = sklearn_digits()
         images = np.stack([scale_up(image) for image in (levels.astype(np.int64) * 255 + 8) // 16])
         network, a, b = divide(digits, (60, 70), self.seed)
-        rows: dict[PoolPart, npt.NDArray[np.int64]] = {"network": network, "a": a, "b": b}
+        rows: dict[PoolPart, Ints] = {"network": network, "a": a, "b": b}
         return {part: (images[mine], digits[mine]) for part, mine in rows.items()}
 
 
@@ -202,7 +195,7 @@ def sklearn_digits() -> Digits:
     return data.images.astype(np.uint8), data.target.astype(np.uint8)
 
 
-def scale_up(image: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
+def scale_up(image: Ints) -> UInts8:
     """uint8 [28, 28] from [8, 8]; Pillow resizes 8-bit images in whole numbers."""
     small = Image.fromarray(image.astype(np.uint8))
     return np.asarray(small.resize((28, 28), Image.Resampling.BICUBIC))
@@ -350,7 +343,7 @@ def read_glyphs(image_file: Path, label_file: Path) -> Digits:
         return _idx_data(content, image_file, (n, _SIDE, _SIDE)), labels
 
 
-def _read_idx(file: Path) -> npt.NDArray[np.uint8]:
+def _read_idx(file: Path) -> UInts8:
     """The bytes of an idx file of one dimension."""
     with unpacked(file) as content:
         return _idx_data(content, file, _idx_sizes(content, file, 1))
@@ -369,7 +362,7 @@ def _idx_sizes(content: BinaryIO, file: Path, dimensions: int) -> tuple[int, ...
     return sizes
 
 
-def _idx_data(content: BinaryIO, file: Path, sizes: tuple[int, ...]) -> npt.NDArray[np.uint8]:
+def _idx_data(content: BinaryIO, file: Path, sizes: tuple[int, ...]) -> UInts8:
     """The data of an idx file; no more of it is read than its header announces."""
     announced = math.prod(sizes)
     data = bytearray()

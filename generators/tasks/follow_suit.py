@@ -3,20 +3,16 @@
 FFNSL paper (Cunnington et al. 2023), section 5 and appendix.
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core.benchmark import Benchmark, Family
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.options import option
-from nsl_bench.core.types import BLANK, ConceptSpace, LabelSpace, Part, Split
+from nsl_bench.core.types import BLANK, Array, Bools, ConceptSpace, Floats32, Ints16, LabelSpace, Part, Split
 
 from . import programs
 
@@ -80,7 +76,7 @@ class FollowSuit(Benchmark):
     ) -> Split:
         n = self.test_size if part == "test" else self.size(size)
         forbidden = set() if exclude is None else {row.tobytes() for row in exclude.concepts}
-        tricks: list[npt.NDArray[np.int16]] = []
+        tricks: list[Ints16] = []
         games = 0
         while len(tricks) < n:
             new = [trick for trick in self._game(rng) if trick.tobytes() not in forbidden]
@@ -94,7 +90,7 @@ class FollowSuit(Benchmark):
         concepts = np.array(tricks[:n])
         return Split(part, self.concept_space, concepts, self.winners(concepts))
 
-    def _game(self, rng: np.random.Generator) -> npt.NDArray[np.int16]:
+    def _game(self, rng: np.random.Generator) -> Ints16:
         """int16 [tricks, players]: player 1 leads any card, the others follow suit where they can."""
         dealt = rng.permutation(len(self.concept_space))[: self.players * self.tricks]
         hands = dealt.reshape(self.players, self.tricks).tolist()
@@ -107,20 +103,18 @@ class FollowSuit(Benchmark):
         return game
 
     @staticmethod
-    def winners(concepts: npt.NDArray[np.int16]) -> npt.NDArray[np.int16]:
+    def winners(concepts: Ints16) -> Ints16:
         """int16 [n]: the label of each trick, from its cards [n, players]."""
         suits, values = _SUIT[concepts], _VALUE[concepts]
         following = suits == suits[:, :1]
-        winner: npt.NDArray[np.int16] = np.where(following, values, 0).argmax(axis=1).astype(np.int16)
+        winner: Ints16 = np.where(following, values, 0).argmax(axis=1).astype(np.int16)
         return winner
 
-    def marked(self, concepts: npt.NDArray[np.int16], label: int) -> tuple[int, ...]:
+    def marked(self, concepts: Ints16, label: int) -> tuple[int, ...]:
         """The winner's card."""
         return (label,)
 
-    def recognised(
-        self, concepts: npt.NDArray[np.int16], predicted: npt.NDArray[np.int16], labels: npt.NDArray[np.int16]
-    ) -> Mapping[str, npt.NDArray[np.bool_]]:
+    def recognised(self, concepts: Ints16, predicted: Ints16, labels: Ints16) -> Mapping[str, Bools]:
         """Ranks, suits, and whether the winner's predicted rank is above all others (workshop, section 5)."""
         values = _VALUE[predicted]
         others = values.copy()
@@ -135,9 +129,7 @@ class FollowSuit(Benchmark):
     def facts(self, slot: int, concept: str) -> tuple[str, ...]:
         return (f"card({slot + 1},{concept[:-1]},{concept[-1]})",)
 
-    def features(
-        self, concepts: npt.NDArray[np.int16], metadata: Mapping[str, npt.NDArray[Any]]
-    ) -> npt.NDArray[np.float32]:
+    def features(self, concepts: Ints16, metadata: Mapping[str, Array]) -> Floats32:
         """float32 [n, 5 x players]: for each player the rank's value, then the suit's one-hot code.
 
         The order is that of the published code, because random forests depend on the order of their inputs.
@@ -145,7 +137,7 @@ class FollowSuit(Benchmark):
         mask = concepts != BLANK
         cards = np.where(mask, concepts, 0)
         codes = np.concatenate([_VALUE[cards][..., None], np.eye(4)[_SUIT[cards]]], axis=2) * mask[..., None]
-        inputs: npt.NDArray[np.float32] = codes.reshape(len(concepts), -1).astype(np.float32)
+        inputs: Floats32 = codes.reshape(len(concepts), -1).astype(np.float32)
         return inputs
 
     def feature_names(self, *, knowledge: bool = False) -> tuple[str, ...]:

@@ -3,22 +3,30 @@
 FFNSL paper (Cunnington et al. 2023), section 5 and appendix.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core.benchmark import Benchmark, Family, Layout
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.options import option
 from nsl_bench.core.registry import Spec
-from nsl_bench.core.types import BLANK, ConceptSpace, LabelSpace, Part, Split
+from nsl_bench.core.types import (
+    BLANK,
+    Array,
+    Bools,
+    ConceptSpace,
+    Floats32,
+    Ints8,
+    Ints16,
+    LabelSpace,
+    Part,
+    Split,
+)
 
 from . import programs
 from .follow_suit import read_csv
@@ -164,12 +172,12 @@ class Sudoku(Benchmark):
         rng: np.random.Generator,
         forbidden: set[bytes],
         distinct: bool,
-    ) -> npt.NDArray[np.int8]:
+    ) -> Ints8:
         """int8 [wanted, cells]: valid grids, or ones that break the rules in one kind of way."""
         from .sudoku_puzzles import make_puzzles, violate
 
         seen = set(forbidden)
-        drawn: list[npt.NDArray[np.int8]] = []
+        drawn: list[Ints8] = []
         vain = 0
         while len(drawn) < count:
             if vain > _MOST_SEEDS:
@@ -200,7 +208,7 @@ class Sudoku(Benchmark):
     def layout(self) -> Layout:
         return Layout(self.n, self.n, self.block)
 
-    def marked(self, concepts: npt.NDArray[np.int16], label: int) -> tuple[int, ...]:
+    def marked(self, concepts: Ints16, label: int) -> tuple[int, ...]:
         """Cells whose digit is repeated in their row, column or block."""
         n, (rows, columns) = self.n, self.block
         r, c = np.divmod(np.arange(n * n), n)
@@ -215,15 +223,11 @@ class Sudoku(Benchmark):
             return (f'digit("{row + 1}, {column + 1}",{concept})',)
         return (f"digit({row + 1},{column + 1},{concept})",)
 
-    def features(
-        self, concepts: npt.NDArray[np.int16], metadata: Mapping[str, npt.NDArray[Any]]
-    ) -> npt.NDArray[np.float32]:
+    def features(self, concepts: Ints16, metadata: Mapping[str, Array]) -> Floats32:
         """float32 [n, cells]: the digits row by row, 0 for an empty cell."""
         return (concepts + 1).astype(np.float32)
 
-    def knowledge_features(
-        self, concepts: npt.NDArray[np.int16], metadata: Mapping[str, npt.NDArray[Any]]
-    ) -> npt.NDArray[np.float32]:
+    def knowledge_features(self, concepts: Ints16, metadata: Mapping[str, Array]) -> Floats32:
         """float32 [n, 3]: whether a digit repeats in a row, in a column, in a block."""
         n, (rows, columns) = self.n, self.block
         grids = np.asarray(concepts).reshape(-1, n, n)
@@ -275,11 +279,11 @@ def _divide(n: int, shares: Sequence[int]) -> list[int]:
     return parts
 
 
-def _hash_bit(grids: npt.NDArray[np.int8], side: np.uint64) -> npt.NDArray[np.bool_]:
+def _hash_bit(grids: Ints8, side: np.uint64) -> Bools:
     """bool [m]: one pseudo-random bit of each grid, the same wherever the grid turns up."""
     state = np.full(len(grids), side, np.uint64)
     for column in grids.T:
         state = (state ^ column.astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
         state ^= state >> np.uint64(29)
-    bit: npt.NDArray[np.bool_] = (state >> np.uint64(40)) & np.uint64(1) == 1
+    bit: Bools = (state >> np.uint64(40)) & np.uint64(1) == 1
     return bit

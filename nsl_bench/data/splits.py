@@ -5,8 +5,6 @@ concept, and the order in which examples become shifted, so that those shifted a
 every higher percentage.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -14,14 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from nsl_bench.core import registry
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import UserError, did_you_mean
 from nsl_bench.core.seeding import generator, seed_word
 from nsl_bench.core.source import ImageSource
-from nsl_bench.core.types import BLANK, Part, Split
+from nsl_bench.core.types import BLANK, Ints16, Ints32, Part, Split
 
 _TASKS_KEPT = 64
 
@@ -155,12 +152,7 @@ def _joined(first: Split, second: Split) -> Split:
     )
 
 
-def assign_images(
-    split: Split,
-    pool: npt.NDArray[np.int16],
-    rng: np.random.Generator,
-    avoid: npt.NDArray[np.int32] | None = None,
-) -> Split:
+def assign_images(split: Split, pool: Ints16, rng: np.random.Generator, avoid: Ints32 | None = None) -> Split:
     """The split with an image of the right concept in every slot that is not blank.
 
     The images of a concept are dealt out in random order, each once before any comes twice.

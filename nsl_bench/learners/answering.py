@@ -1,7 +1,5 @@
 """Answers of rules to the examples of a view, for learners that have rules alone and for all who ask."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -11,7 +9,7 @@ import numpy.typing as npt
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import NotApplicable, UserError
 from nsl_bench.core.metrics.predictions import checked_probabilities
-from nsl_bench.core.types import Predictions, one_hot
+from nsl_bench.core.types import Floats, Floats32, Ints16, Predictions, one_hot
 from nsl_bench.learners.base import InvalidOutput
 from nsl_bench.learners.view import View
 from nsl_bench.logic.guarded.child import GROUNDING_SECONDS, Allowance, Ended
@@ -26,8 +24,8 @@ class RuleAnswers(NamedTuple):
     A row of probabilities, float64 [n, n_labels], sums to less than 1 where there is no label or several.
     """
 
-    labels: npt.NDArray[np.int16]
-    probabilities: npt.NDArray[np.float64]
+    labels: Ints16
+    probabilities: Floats
 
 
 def answer(rules: Sequence[str], view: View, concepts: npt.ArrayLike | None = None) -> RuleAnswers:
@@ -72,9 +70,7 @@ def derived(benchmark: Benchmark, view: View, rules: tuple[str, ...], concepts: 
         return {"labels": labels, "probabilities": one_hot(labels, len(benchmark.labels))}
 
 
-def inferred(
-    benchmark: Benchmark, view: View, rules: tuple[str, ...], seen: npt.NDArray[np.float32]
-) -> npt.NDArray[np.float64]:
+def inferred(benchmark: Benchmark, view: View, rules: tuple[str, ...], seen: Floats32) -> Floats:
     """float64 [n, n_labels]: label probabilities under rules, from concept probabilities."""
     from nsl_bench.learners.queries import answer_of
 
@@ -82,7 +78,7 @@ def inferred(
     return answer_of(benchmark, rules, view.metadata, view.steps, seen, allowance=allowance).probabilities
 
 
-def _checked(view: View, concepts: Any) -> npt.NDArray[np.float32]:
+def _checked(view: View, concepts: Any) -> Floats32:
     """Concept probabilities that a learner gives."""
     shape = (len(view), len(view.slots), len(view.concept_space))
     try:
@@ -110,11 +106,11 @@ class RulesAlone:
             raise AttributeError(name)
         return getattr(self.learner, name)
 
-    def predict(self, test: View) -> npt.NDArray[np.int16]:
+    def predict(self, test: View) -> Ints16:
         """int16 [n]: the label that the rules derive, `UNDECIDED` or `AMBIGUOUS`."""
         return self._answer(test).labels
 
-    def predict_proba(self, test: View) -> npt.NDArray[np.float64]:
+    def predict_proba(self, test: View) -> Floats:
         """float64 [n, n_labels]: label probabilities, inferred with the rules."""
         return self._answer(test).probabilities
 

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
+
+from nsl_bench.core.types import Floats, Ints
 
 LEVEL = 0.05
 """Of each of the tests."""
@@ -147,7 +148,7 @@ def _power(margin: float, df: float) -> float:
     return float(np.mean(2 * ndtr(room) - 1))
 
 
-def image_error(scores: npt.NDArray[np.float64], strata: npt.NDArray[np.int64]) -> float:
+def image_error(scores: Floats, strata: Ints) -> float:
     """The standard error of a difference of two means over the same examples, shown by other images.
 
     Examples are the same on both sides, so only the variance within each of them counts. That within a

@@ -4,8 +4,6 @@ A rule of the paper's TOML file says for rows that it fits which task, learner a
 nothing here can be compared with them. A row of statements compares two learners.
 """
 
-from __future__ import annotations
-
 import math
 import os
 from collections import Counter
