@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from nsl_bench.api.networks import train_network
     from nsl_bench.api.parts import list_parts, part_info, register
     from nsl_bench.api.results import Results, compare, results
+    from nsl_bench.api.rule_classifier import RuleClassifier
     from nsl_bench.api.rules import predict
     from nsl_bench.api.tasks import list_tasks
     from nsl_bench.api.verification import verify
@@ -34,6 +35,7 @@ __all__ = [
     "Limits",
     "Options",
     "Results",
+    "RuleClassifier",
     "UserError",
     "__version__",
     "accept_submission",
@@ -85,6 +87,7 @@ _HOME = {
     "Limits": "nsl_bench.sandbox.limits",
     "Options": "nsl_bench.api.evaluation",
     "Results": "nsl_bench.api.results",
+    "RuleClassifier": "nsl_bench.api.rule_classifier",
     "accept_submission": "nsl_bench.leaderboard.interface",
     "answer": "nsl_bench.learners.answering",
     "as_sequences": "nsl_bench.data.load",

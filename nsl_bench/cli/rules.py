@@ -13,9 +13,12 @@ from nsl_bench.cli.grid import data_seed_option
 from nsl_bench.core.errors import UserError, counted
 
 if TYPE_CHECKING:
+    from nsl_bench.api.rule_classifier import RuleClassifier
     from nsl_bench.logic.guarded.learning import Learned
+    from nsl_bench.logic.las.task import LasTask
 
 
+_TABLES = (".csv", ".tsv", ".parquet")
 _DIALECTS = {"ilasp": "ILASP's", "fastlas": "FastLAS's"}
 
 
@@ -27,6 +30,8 @@ _DIALECTS = {"ilasp": "ILASP's", "fastlas": "FastLAS's"}
         "nsl-bench learn task.las --space | head     # rules that may be learned, with their costs",
         "nsl-bench learn task.las --verify     # check the answer by the definition, apart from the search",
         "nsl-bench learn task.las --rule-learner fastlas --executable ~/bin/FastLAS",
+        "nsl-bench learn table.csv --label edible     # rules for a table of your own",
+        "nsl-bench learn table.csv --label edible --write-task task.las     # to change its language bias",
     ]
 )
 @options_of(
@@ -50,13 +55,24 @@ def learn(
     space: Annotated[
         bool, "Print the rules that a hypothesis may have, each with its cost, and do not learn."
     ] = False,
+    label: Annotated[str | None, "Column with the classes, where TASK is a table."] = None,
+    background: Annotated[
+        Path | None,
+        "File with background knowledge on the columns of a table. Each atom that it derives is a literal.",
+    ] = None,
+    write_task: Annotated[
+        Path | None, "Write the task of a table with its language bias to this file, and do not learn."
+    ] = None,
     progress: Annotated[bool, "Print each step, better score and better bound on standard error."] = False,
     threads: int,
     explain: bool,
     memory_limit: int | None,
     **options: Any,
 ) -> int:
-    """Learn the hypothesis with the lowest score from the task file TASK.
+    """Learn the hypothesis with the lowest score from the task file or table TASK.
+
+    A table (.csv, .tsv or .parquet) has a header and one row an example. If --time-limit is not given, the
+    search for its rules takes at most a minute.
 
     Ctrl-C ends the search and prints the best hypothesis so far with a lower bound on the score. Exit code 2
     if no hypothesis was found or the search was killed.
@@ -75,14 +91,22 @@ def learn(
 
     memory = None if memory_limit is None else memory_limit * MEBIBYTE
     options["constraints"] = not no_constraints
+    source: Path | LasTask = task
+    table = _table(task, label, background, write_task)
+    if table is not None:
+        model, source = table
+        if write_task is not None:
+            write_task.write_text(model.task_, encoding="utf-8")
+            return 0
+        options["time_limit"] = options["time_limit"] or model.time_limit
     if space:
-        _print_space(task, memory, warned, as_json=as_json, **options)
+        _print_space(source, memory, warned, as_json=as_json, **options)
         return 0
     given: dict[str, Any] = {} if executable is None else {"executable": executable}
     if threads > 1:
         given["threads"] = threads
     learned = solve_isolated(
-        task,
+        source,
         memory_limit=memory,
         options=given,
         explain=explain,
@@ -99,8 +123,31 @@ def learn(
             click.echo(f"% {_verification(learned.answer)}")
         if learned.explanation is not None:
             click.echo("\n".join(["", learned.explanation, *learned.answer["why"]]))
+        if table is not None and learned.answer["score"] is not None:
+            click.echo(f"% otherwise {model.take(learned.solution).rules_.otherwise}")
+            if explain:
+                click.echo("\n".join(model.why_no_better()))
     nothing = learned.answer["score"] is None and not learned.answer["hypothesis"]
     return 2 if nothing or learned.ended else 0
+
+
+def _table(
+    task: Path, label: str | None, background: Path | None, write_task: Path | None
+) -> tuple[RuleClassifier, LasTask] | None:
+    """A classifier for a table and its task; None if the file is of another kind."""
+    if task.suffix.lower() not in _TABLES:
+        for name, given in {"label": label, "background": background, "write-task": write_task}.items():
+            if given is not None:
+                raise UserError(f"--{name} requires a table, which ends in {', '.join(_TABLES)}; got {task}.")
+        return None
+    from nsl_bench.api.rule_classifier import RuleClassifier
+    from nsl_bench.api.tables import read_table
+    from nsl_bench.logic.asp.text import read_text
+
+    features, labels = read_table(task, label)
+    text = "" if background is None else read_text(background)
+    model = RuleClassifier(label=str(labels.name), background=text)
+    return model, model.task(features, labels)
 
 
 def _print_json(value: Mapping[str, Any]) -> None:
@@ -110,7 +157,7 @@ def _print_json(value: Mapping[str, Any]) -> None:
 
 
 def _print_space(
-    task: Path,
+    task: Path | LasTask,
     memory_limit: int | None,
     warned: Callable[[str], None],
     *,
