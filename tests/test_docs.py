@@ -114,6 +114,15 @@ def test_the_python_page_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert "sharp shares" in said and "p_value" in said
 
 
+def test_the_page_on_tables_prints_what_it_says(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = "docs/how-to/learn-rules-from-a-table.md"
+    monkeypatch.chdir(tmp_path)
+    (code,), (_, shown) = python_blocks(page), (ROOT / page).read_text(encoding="utf-8").split("```text\n")
+    assert example(code, tmp_path, capsys).startswith(shown.partition("```")[0])
+
+
 def test_the_page_on_structure_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     said = example("\n".join(python_blocks("docs/structure.md")), tmp_path, capsys)
     assert "| follow_suit:players=3 | random_forest | not applicable" in said

@@ -114,8 +114,8 @@ def test_bad_input_is_one_sentence_with_its_place(tmp_path: Path, text: str, sen
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
-        ("items.csv", b"weight,colour\n1.5,red\n2.0,blue\n", "items.csv is not a task file: it is a table"),
-        ("items.tsv", b"weight\tcolour\n1\tred\n", "it is a table"),
+        ("items.csv", b"weight,colour\n1.5,red\n2.0,blue\n", "items.csv: --label must name the column"),
+        ("items.dat", b"weight\tcolour\n1\tred\n", "it is a table"),
         ("notes.txt", b"Dear all,\nplease learn.\n", "notes.txt is not a task file: it has no statements"),
         ("task.json", b'{"a": 1}\n', "not a task file"),
         ("image.las", b"\x89PNG\r\n", "must be UTF-8 text"),
