@@ -1,21 +1,18 @@
 """`RuleClassifier`: rules of a table at a proven optimum, in scikit-learn's interface."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import comb
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, column_or_1d, validate_data
 
 from nsl_bench.api.learning import learn
-from nsl_bench.api.tables import Cells, Column, Literal, TableError, cells_of, constant, predicates
-from nsl_bench.core.types import WeightedExample
+from nsl_bench.api.tables import Column, Literal, TableError, cells_of, constant, predicates
+from nsl_bench.core.types import Array, Bools, Floats, Floats32, WeightedExample
 from nsl_bench.logic.asp.parsing import grounded
 from nsl_bench.logic.asp.program import parse
 from nsl_bench.logic.las.solver import solve
@@ -26,36 +23,16 @@ _LITERAL_SHARE = 0.005
 """A rule of one literal pays from 1 % of all weights on, as in CORELS."""
 _FINE_THRESHOLDS, _SHOWN, _ROWS = 40, 3, 5
 
-Flags = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float32]
 
+class Rules(str):
+    """Rules in words, one a line, and what holds where none fires; and the same as ASP and in Markdown."""
 
-class Rule(NamedTuple):
-    """A rule about a table: numbers of its class and literals, and the rule in ASP and in words."""
-
-    head: int
-    body: tuple[int, ...]
     asp: str
-    words: str
-
-
-class Rules(tuple[Rule, ...]):
-    """The rules of a classifier, and in words what holds where none fires. Printed, they are sentences."""
-
-    otherwise: str
-
-    @property
-    def asp(self) -> str:
-        """The rules as an answer set program."""
-        return "\n".join(rule.asp for rule in self)
 
     @property
     def markdown(self) -> str:
         """The rules as a list in Markdown."""
-        return "\n".join(f"* {line}" for line in str(self).splitlines())
-
-    def __str__(self) -> str:
-        return "\n".join([*(rule.words for rule in self), f"otherwise {self.otherwise}"])
+        return "\n".join(f"* {line}" for line in self.splitlines())
 
 
 class RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -176,7 +153,7 @@ class RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             result.append(WeightedExample(f"row_{row}", weight, wanted, others, context))
         return result
 
-    def _contexts(self, cells: dict[str, Cells]) -> list[tuple[str, ...]]:
+    def _contexts(self, cells: dict[str, Array]) -> list[tuple[str, ...]]:
         """The facts of each row, of columns that literals test or that the background may read."""
         used = [column for column in self._columns if column.values or self.background]
         facts = [column.facts(cells[column.name]) for column in used]
@@ -186,16 +163,16 @@ class RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def take(self, solution: Solution) -> Self:
         """Take a solution of `task`."""
         numbers = {literal.text: i for i, literal in enumerate(self._literals)}
-        rules = []
-        for text in solution.hypothesis:
-            node = parse(text, "the hypothesis").rules[0].node
-            head, body = self._heads.index(str(node.head)), tuple(numbers[str(each)] for each in node.body)
-            rules.append(Rule(head, body, text, self._words(head, [self._literals[i] for i in body])))
-        self.rules_ = Rules(rules)
-        self.rules_.otherwise = self._said(self._default)
+        nodes = [parse(text, "the hypothesis").rules[0].node for text in solution.hypothesis]
+        self._rules = [
+            (self._heads.index(str(node.head)), [numbers[str(each)] for each in node.body]) for node in nodes
+        ]
+        words = [self._words(head, [self._literals[i] for i in body]) for head, body in self._rules]
+        self.rules_ = Rules("\n".join([*words, f"otherwise {self._said(self._default)}"]))
+        self.rules_.asp = "\n".join(solution.hypothesis)
         self.solution_, self.is_optimal_ = solution, solution.status == "optimal"
         self.score_, self.bound_ = (solution.score or 0) / self._unit, solution.bound / self._unit
-        self._counts: dict[bytes, npt.NDArray[np.float64]] = {}
+        self._counts: dict[bytes, Floats] = {}
         outcomes = self._derived(self._fires(self._train))
         for outcome, code, weight in zip(outcomes, self._codes, self._weights, strict=True):
             nothing = np.zeros(len(self._heads))
@@ -203,12 +180,13 @@ class RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _said(self, head: int) -> str:
-        return f"{self.label} = {self.classes_[head]}"
+        return f"{self.label} = {self.classes_[head]}".replace("\n", "\\n")
 
     def _words(self, head: int, body: Sequence[Literal]) -> str:
-        return f"{self._said(head)} if {' and '.join(literal.words for literal in body) or 'always'}"
+        tests = " and ".join(literal.words for literal in body).replace("\n", "\\n")
+        return f"{self._said(head)} if {tests or 'always'}"
 
-    def _holds(self, cells: dict[str, Cells], columns: Sequence[Column]) -> Flags:
+    def _holds(self, cells: dict[str, Array], columns: Sequence[Column]) -> Bools:
         """bool [n, literals]: which literals of columns, and of the background, hold in each row."""
         terms = [(column, column.terms(cells[column.name])) for column in columns]
         result = [each.holds(values, each.value) for column, values in terms for each in column.literals]
@@ -222,18 +200,18 @@ class RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return np.asarray(found[:, of] != np.not_equal(atoms, texts))
         return np.array(result, np.bool_).reshape(-1, len(next(iter(cells.values())))).T
 
-    def _fires(self, cells: dict[str, Cells]) -> Flags:
+    def _fires(self, cells: dict[str, Array]) -> Bools:
         """bool [n, rules]: which rules fire in each row."""
         holds = self._holds(cells, self._columns)
-        fires = [holds[:, list(rule.body)].all(axis=1) for rule in self.rules_]
+        fires = [holds[:, body].all(axis=1) for _, body in self._rules]
         return np.array(fires, np.bool_).reshape(-1, len(holds)).T
 
-    def _derived(self, fires: Flags) -> Flags:
+    def _derived(self, fires: Bools) -> Bools:
         """bool [n, classes]: which classes are derived in each row."""
-        heads = np.array([rule.head for rule in self.rules_], np.int64)
+        heads = np.array([head for head, _ in self._rules], np.int64)
         return np.asarray(fires.astype(np.int64) @ np.eye(len(self._heads), dtype=np.int64)[heads] > 0)
 
-    def predict_proba(self, X: Any) -> npt.NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Floats:
         """float64 [n, classes]: shares of the training rows where rules derived the same classes.
 
         Each class counts one row more. No class is more probable than the derived one, or than the default
@@ -249,7 +227,7 @@ class RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             row[best] = max(row[best], row.max() * (1 + 1e-9))
         return np.asarray(result / result.sum(axis=1, keepdims=True))
 
-    def predict(self, X: Any) -> npt.NDArray[Any]:
+    def predict(self, X: Any) -> Array:
         """[n]: the class that the rules derive; of several, the most probable one."""
         codes = self.predict_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[codes])
@@ -258,7 +236,8 @@ class RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """A sentence for each row: its class, and the rules that fire."""
         codes = self.predict_proba(X).argmax(axis=1).tolist()
         fires = self._fires(self._cells(X, reset=False))
-        said = ["; ".join(self.rules_[k].words for k in np.flatnonzero(row)) for row in fires]
+        rules = self.rules_.splitlines()
+        said = ["; ".join(rules[k] for k in np.flatnonzero(row)) for row in fires]
         pairs = zip(codes, said, strict=True)
         return [f"{self._said(code)}, because: {why or 'no rule fires'}." for code, why in pairs]
 
@@ -295,12 +274,7 @@ class RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ]
 
     def _next(
-        self,
-        gain: npt.NDArray[np.float64],
-        head: int,
-        literals: Sequence[Literal],
-        holds: Flags,
-        longest: int = 3,
+        self, gain: Floats, head: int, literals: Sequence[Literal], holds: Bools, longest: int = 3
     ) -> tuple[float, str]:
         """What the best rule to add gains after its cost, and the rule in words."""
         best, body = _best(gain.astype(np.float32), holds, min(longest, self._longest), self._cost)
@@ -316,7 +290,7 @@ class RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rows = ["rows " + ", ".join(map(str, self._rows[group == each][:_ROWS] + 1)) for each in mixed]
         return "; ".join(rows), (totals.sum() - totals.max(axis=1).sum()) / self._unit
 
-    def _cells(self, X: Any, y: Any = "no_validation", *, reset: bool) -> dict[str, Cells]:
+    def _cells(self, X: Any, y: Any = "no_validation", *, reset: bool) -> dict[str, Array]:
         if isinstance(X, pd.DataFrame):
             validate_data(self, X, y, reset=reset, skip_check_array=True)
             frame = X
@@ -327,7 +301,7 @@ class RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return {str(name): cells_of(frame[name], f"The column '{name}'") for name in frame}
 
 
-def _best(gain: Floats, holds: Flags, longest: int, cost: int) -> tuple[float, tuple[int, ...]]:
+def _best(gain: Floats32, holds: Bools, longest: int, cost: int) -> tuple[float, tuple[int, ...]]:
     """What the best rule gains after its costs, and its body of at most three literals.
 
     Args:
@@ -337,7 +311,7 @@ def _best(gain: Floats, holds: Flags, longest: int, cost: int) -> tuple[float, t
     literals, gain = holds[gain != 0].astype(np.float32), gain[gain != 0]
     best: tuple[float, tuple[int, ...]] = (-np.inf, ())
 
-    def offer(values: Floats, fixed: tuple[int, ...], size: int) -> None:
+    def offer(values: Floats32, fixed: tuple[int, ...], size: int) -> None:
         nonlocal best
         paying = np.where(values > 0, values - (1 + size) * cost, -np.inf)
         if paying.size and paying.max() > best[0]:

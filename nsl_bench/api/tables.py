@@ -1,7 +1,5 @@
 """Tables of one's own: read from files, their columns as facts and as literals of rules."""
 
-from __future__ import annotations
-
 import operator
 import re
 import unicodedata
@@ -9,13 +7,13 @@ from collections.abc import Callable, Iterable
 from itertools import pairwise
 from math import floor, log10
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 
 from nsl_bench.core.errors import UserError, did_you_mean
+from nsl_bench.core.types import Array, Floats, Ints
 from nsl_bench.logic.asp.text import check_characters
 
 _MOST_CLASSES, _MOST_DIGITS, _LARGEST = 100, 6, 2_000_000_000
@@ -25,16 +23,12 @@ _MISSING = ["", "?", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "
 _TESTS = ("", "_cut", "_at_least", "_below")
 """How predicates of a column end."""
 
-Numbers = npt.NDArray[np.int64]
-Cells = npt.NDArray[Any]
-"""Of a column: float64 with NaN, or constants of ASP with None, where one is missing."""
-
 
 class TableError(UserError, ValueError):
     """A table that cannot be learned from."""
 
 
-def read_table(path: Path, label: str | None) -> tuple[pd.DataFrame, pd.Series[Any]]:
+def read_table(path: Path, label: str | None) -> "tuple[pd.DataFrame, pd.Series[Any]]":
     """The features and the labels in a CSV, TSV or parquet file.
 
     Raises:
@@ -83,7 +77,7 @@ def read_table(path: Path, label: str | None) -> tuple[pd.DataFrame, pd.Series[A
     raise TableError(f"{where[label]} must have {problem}.")
 
 
-def _typed(words: pd.Series[Any], where: str) -> pd.Series[Any]:
+def _typed(words: "pd.Series[Any]", where: str) -> "pd.Series[Any]":
     """A column of text as numbers if it has no words."""
     numbers = pd.to_numeric(words, errors="coerce")
     odd = words[numbers.isna() & words.notna()]
@@ -94,8 +88,8 @@ def _typed(words: pd.Series[Any], where: str) -> pd.Series[Any]:
     return words if len(odd) else numbers
 
 
-def cells_of(column: pd.Series[Any], where: str) -> Cells:
-    """The cells of a column.
+def cells_of(column: "pd.Series[Any]", where: str) -> Array:
+    """The cells of a column: float64 with NaN, or constants of ASP with None, where one is missing.
 
     Raises:
         TableError: they are neither all numbers nor all words.
@@ -150,7 +144,7 @@ class Literal(NamedTuple):
 
     text: str
     words: str
-    holds: Callable[[Cells, Any], Any] = operator.eq
+    holds: Callable[[Array, Any], Any] = operator.eq
     value: int | str = ""
 
 
@@ -168,7 +162,7 @@ class Column(NamedTuple):
     values: tuple[int | str, ...] = ()
 
     @classmethod
-    def of(cls, name: str, own: str, cells: Cells, weights: Numbers, most: int, least: int) -> Column:
+    def of(cls, name: str, own: str, cells: Array, weights: Ints, most: int, least: int) -> Self:
         """The column of a train set.
 
         Args:
@@ -188,13 +182,13 @@ class Column(NamedTuple):
         cuts = (int((a + b + 1) // 2) for i, (a, b) in enumerate(pairwise(values.tolist())) if i in kept)
         return column._replace(values=tuple(cuts))
 
-    def terms(self, cells: Cells) -> Cells:
+    def terms(self, cells: Array) -> Array:
         """The cells as facts have them: words, or whole numbers."""
         if self.digits is None:
             return cells
         return np.clip(np.floor(cells * 10.0**self.digits + 1e-6), -_LARGEST, _LARGEST)
 
-    def facts(self, cells: Cells) -> list[str]:
+    def facts(self, cells: Array) -> list[str]:
         """The fact of each row; empty where its cell is missing."""
         said = f"{self.predicate}(%{'s' if self.digits is None else 'd'})"
         return ["" if term is None or term != term else said % term for term in self.terms(cells).tolist()]
@@ -231,7 +225,7 @@ class Column(NamedTuple):
         )
 
 
-def _digits(numbers: npt.NDArray[np.float64]) -> int:
+def _digits(numbers: Floats) -> int:
     """The least power of ten that makes numbers whole, or the greatest within a task's integers."""
     most = floor(log10(_LARGEST / max(1.0, np.abs(numbers).max(initial=0))))
     tried = range(min(0, most), min(most, _MOST_DIGITS) + 1)

@@ -22,18 +22,7 @@ _TABLES = (".csv", ".tsv", ".parquet")
 _DIALECTS = {"ilasp": "ILASP's", "fastlas": "FastLAS's"}
 
 
-@declared(
-    examples=[
-        "nsl-bench learn task.las",
-        "nsl-bench learn task.las --json --time-limit 60",
-        "nsl-bench learn task.las --explain",
-        "nsl-bench learn task.las --space | head     # rules that may be learned, with their costs",
-        "nsl-bench learn task.las --verify     # check the answer by the definition, apart from the search",
-        "nsl-bench learn task.las --rule-learner fastlas --executable ~/bin/FastLAS",
-        "nsl-bench learn table.csv --label edible     # rules for a table of your own",
-        "nsl-bench learn table.csv --label edible --write-task task.las     # to change its language bias",
-    ]
-)
+@declared()
 @options_of(
     "nsl_bench.api.learning:learn",
     time_limit=click.FloatRange(min=0),
@@ -124,7 +113,7 @@ def learn(
         if learned.explanation is not None:
             click.echo("\n".join(["", learned.explanation, *learned.answer["why"]]))
         if table is not None and learned.answer["score"] is not None:
-            click.echo(f"% otherwise {model.take(learned.solution).rules_.otherwise}")
+            click.echo(f"% {model.take(learned.solution).rules_.splitlines()[-1]}")
             if explain:
                 click.echo("\n".join(model.why_no_better()))
     nothing = learned.answer["score"] is None and not learned.answer["hypothesis"]
