@@ -117,7 +117,7 @@ def fit(X: Any, y: Any, train: Any, test: Any, *, ours: bool) -> tuple[Any, dict
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     return model, {
         "accuracy": (model.predict(X.iloc[test]) == y[test]).mean(),
-        "literals": sum(len(rule.body) for rule in model.rules_),
+        "literals": sum(len(body) for _, body in model._rules),
         "seconds": wall, "cpu_seconds": cpu, "score": model.score_, "bound": model.bound_,
         "state": "proven" if model.is_optimal_ else "gap",
     }  # fmt: skip
@@ -231,10 +231,10 @@ def write_page(docs: Path, *, again: bool) -> None:
     question = "Are proven rules as accurate as RIPPER, optimal trees and FIGS on tables?"
     method = f"""
 Ten UCI tables, in ten folds with the shares of classes. All learners run with defaults, on the same literals:
-thresholds at deciles, and words of the train rows. RIPPER is wittgenstein's, STreeD's trees have at most depth
-3, and FIGS is imodels'. {OURS} has {SECONDS:g} s of wall time. CORELS is not compared. *Literals* are those of
-all rules, inner nodes of a tree, or splits. *Proven* and *gap* count folds; a gap is the mean difference of
-score and bound, in rows.
+thresholds at deciles, and words of the train rows. RIPPER is wittgenstein's, STreeD's trees have at most a
+depth of 3, and FIGS is imodels'. {OURS} has {SECONDS:g} s of wall time. CORELS is not compared. *Literals*
+are those of all rules, inner nodes of a tree, or splits. *Proven* and *gap* count folds; a gap is the mean
+difference of score and bound, in rows.
 """
     told = {"fits": "every fit", "summary": "means over folds, with standard errors"}
     page(

@@ -171,7 +171,9 @@ class RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.rules_ = Rules("\n".join([*words, f"otherwise {self._said(self._default)}"]))
         self.rules_.asp = "\n".join(solution.hypothesis)
         self.solution_, self.is_optimal_ = solution, solution.status == "optimal"
-        self.score_, self.bound_ = (solution.score or 0) / self._unit, solution.bound / self._unit
+        empty = int(self._weights[self._codes != self._default].sum())  # where time was too short for rules
+        score = empty if solution.score is None else solution.score
+        self.score_, self.bound_ = score / self._unit, solution.bound / self._unit
         self._counts: dict[bytes, Floats] = {}
         outcomes = self._derived(self._fires(self._train))
         for outcome, code, weight in zip(outcomes, self._codes, self._weights, strict=True):
@@ -298,7 +300,15 @@ class RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             checked = validate_data(self, X, y, reset=reset, dtype=None, ensure_all_finite="allow-nan")
             frame = pd.DataFrame(checked[0] if isinstance(checked, tuple) else checked)
             frame = frame.infer_objects().add_prefix("x")
-        return {str(name): cells_of(frame[name], f"The column '{name}'") for name in frame}
+        if not frame.columns.is_unique:
+            raise TableError("Each column must have its own name; two are alike.")
+        cells = {str(name): cells_of(frame[name], f"The column '{name}'") for name in frame}
+        for column in () if reset else self._columns:
+            own = cells[column.name]
+            if column.values and (own.dtype == object) == (column.digits is not None) and pd.notna(own).any():
+                kind, other = ("words", "numbers") if column.digits is None else ("numbers", "words")
+                raise TableError(f"The column '{column.name}' must have {kind}, as in `fit`; got {other}.")
+        return cells
 
 
 def _best(gain: Floats32, holds: Bools, longest: int, cost: int) -> tuple[float, tuple[int, ...]]:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import pandas as pd
 
+from nsl_bench.core import files
 from nsl_bench.core.errors import UserError, did_you_mean
 from nsl_bench.core.types import Array, Floats, Ints
 from nsl_bench.logic.asp.text import check_characters
@@ -35,18 +36,20 @@ def read_table(path: Path, label: str | None) -> "tuple[pd.DataFrame, pd.Series[
         TableError: the file is no such table, or has no column of classes with this name.
     """
     text = path.suffix.lower() != ".parquet"
-    try:
-        if text:
-            options: dict[str, Any] = {"header": None, "dtype": str, "keep_default_na": False}
-            options |= {"na_values": _MISSING, "encoding": "utf-8-sig", "skipinitialspace": True}
-            frame = pd.read_csv(path, sep="\t" if path.suffix.lower() == ".tsv" else ",", **options)
-            # the header is read as a row, so that no name is changed
-            frame = frame.iloc[1:].reset_index(drop=True).set_axis(frame.iloc[0].fillna("").tolist(), axis=1)
-        else:
-            frame = pd.read_parquet(path)
-    except (ValueError, OSError) as error:
-        reason = (str(error).strip().splitlines() or ["it is empty"])[0].rstrip(".")
-        raise TableError(f"{path} must be a table of the kind that its ending says; {reason}.") from None
+    with files.opened(path, "The table") as stream:
+        try:
+            if text:
+                options: dict[str, Any] = {"header": None, "dtype": str, "keep_default_na": False}
+                options |= {"na_values": _MISSING, "encoding": "utf-8-sig", "skipinitialspace": True}
+                frame = pd.read_csv(stream, sep="\t" if path.suffix.lower() == ".tsv" else ",", **options)
+                # the header is read as a row, so that no name is changed
+                head = frame.iloc[0].fillna("").tolist()
+                frame = frame.iloc[1:].reset_index(drop=True).set_axis(head, axis=1)
+            else:
+                frame = pd.read_parquet(stream)
+        except (ValueError, OSError) as error:
+            reason = (str(error).strip().splitlines() or ["it is empty"])[0].rstrip(".")
+            raise TableError(f"{path} must be a table of the kind that its ending says; {reason}.") from None
     names = [str(name) for name in frame.columns]
     twice = next((name for k, name in enumerate(names) if name in names[:k]), None)
     if twice is not None:

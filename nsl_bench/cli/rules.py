@@ -87,7 +87,8 @@ def learn(
         if write_task is not None:
             write_task.write_text(model.task_, encoding="utf-8")
             return 0
-        options["time_limit"] = options["time_limit"] or model.time_limit
+        if options["time_limit"] is None:
+            options["time_limit"] = model.time_limit
     if space:
         _print_space(source, memory, warned, as_json=as_json, **options)
         return 0
