@@ -71,6 +71,7 @@ results: $(SETUP)
 	$(BIN)/python benchmarks/framework.py --shared $(SHARED)
 	$(BIN)/python benchmarks/nsl.py --shared $(SHARED)
 	$(BIN)/python benchmarks/structure.py --repeats 3
+	$(BIN)/python benchmarks/tables.py --shared $(SHARED)
 	$(BIN)/python benchmarks/ntoc.py --mnist $(SHARED)/data/mnist
 	$(BIN)/python benchmarks/neuid3.py eleusis reuse tint speed
 	$(BIN)/python benchmarks/neuid3.py eleusis --source emnist:$(SHARED)/data/mnist,letters=drawn

@@ -105,6 +105,7 @@ class RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._default = int(np.bincount(codes, weights).argmax())
         head, *own = predicates([self.label, *cells])
         self._heads = [f"{head}({constant(value)})" for value in self.classes_.tolist()]
+        self._asked = [asked for code, asked in enumerate(self._heads) if code != self._default]
         self._train = {name: column[self._rows] for name, column in cells.items()}
         self._columns = [
             Column.of(name, word, self._train[name], self._weights, self.thresholds, 2 * self._cost + 1)
@@ -134,11 +135,6 @@ class RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         control = grounded("The background knowledge", text=text)  # which owns its atoms
         atoms = [str(a.symbol) for name, n in new for a in control.symbolic_atoms.by_signature(name, n)]
         return [Literal(no + atom, no + atom) for atom in sorted(atoms) for no in ("", "not ")]
-
-    @property
-    def _asked(self) -> list[str]:
-        """What rules may derive."""
-        return [head for k, head in enumerate(self._heads) if k != self._default]
 
     def _examples(self) -> list[WeightedExample]:
         """The rows; those alike are one example."""
@@ -249,37 +245,37 @@ class RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         holds, found = self._holds(self._train, self._columns), self._derived(self._fires(self._train))
         wanted = np.eye(len(self._heads), dtype=np.bool_)[self._codes]
         wanted[:, self._default] = False
-        heads = [head for head in range(len(self._heads)) if head != self._default]
-        more = [found | (np.arange(len(self._heads)) == head) for head in heads]
         now = (found == wanted).all(axis=1)
-        gains = [self._weights * ((each == wanted).all(axis=1) * 1.0 - now) for each in more]
+        classes = np.arange(len(self._heads))
+        gains = {
+            head: (self._weights * (((found | (classes == head)) == wanted).all(axis=1) * 1.0 - now))
+            for head in classes.tolist()
+            if head != self._default
+        }
         rows, _ = self._alike(self._contexts(self._train))
         _, lost = self._alike([row.tobytes() for row in holds])
         result = [f"Rows with the same facts have different classes: {rows}."] if rows else []
         result += [f"Any rules of this language get a weight of {round(lost, 2):g} wrong."] if lost else []
-        gain, rule = max(self._next(*each, self._literals, holds) for each in zip(gains, heads, strict=True))
+        gain, rule = self._next(gains, self._literals, holds, 3)
         said = f"The next rule would raise the score by {round(0 - gain, 2):g}: {rule}."
         result.append(said if rule else "Each other rule puts more weight wrong than right.")
         fine = [
             Column.of(c.name, c.predicate, self._train[c.name], self._weights, _FINE_THRESHOLDS, 1)
             for c in self._columns
         ]
-        literals, holds = (
-            [each for column in fine for each in column.literals],
-            self._holds(self._train, fine),
-        )
-        finer, rule = max(self._next(*each, literals, holds, 2) for each in zip(gains, heads, strict=True))
-        helps = rule and finer > max(0, gain)
-        return [
-            *result,
-            *([f"More literals would lower the score by {round(finer, 2):g}: {rule}."] if helps else []),
-        ]
+        literals = [each for column in fine for each in column.literals]
+        finer, rule = self._next(gains, literals, self._holds(self._train, fine), 2)
+        if rule and finer > max(0, gain):
+            result.append(f"More literals would lower the score by {round(finer, 2):g}: {rule}.")
+        return result
 
     def _next(
-        self, gain: Floats, head: int, literals: Sequence[Literal], holds: Bools, longest: int = 3
+        self, gains: dict[int, Floats], literals: Sequence[Literal], holds: Bools, longest: int
     ) -> tuple[float, str]:
         """What the best rule to add gains after its cost, and the rule in words."""
-        best, body = _best(gain.astype(np.float32), holds, min(longest, self._longest), self._cost)
+        longest = min(longest, self._longest)
+        tried = ((*_best(gain, holds, longest, self._cost), head) for head, gain in gains.items())
+        best, body, head = max(tried, key=lambda found: found[0])
         return best / self._unit, self._words(head, [literals[i] for i in body]) if body else ""
 
     def _alike(self, features: Sequence[Any]) -> tuple[str, float]:
@@ -311,14 +307,14 @@ class RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return cells
 
 
-def _best(gain: Floats32, holds: Bools, longest: int, cost: int) -> tuple[float, tuple[int, ...]]:
+def _best(gain: Floats, holds: Bools, longest: int, cost: int) -> tuple[float, tuple[int, ...]]:
     """What the best rule gains after its costs, and its body of at most three literals.
 
     Args:
         gain: float32 [n]: what is gained in each row where the rule fires.
         holds: bool [n, literals]: which literals hold.
     """
-    literals, gain = holds[gain != 0].astype(np.float32), gain[gain != 0]
+    literals, gain = holds[gain != 0].astype(np.float32), gain[gain != 0].astype(np.float32)
     best: tuple[float, tuple[int, ...]] = (-np.inf, ())
 
     def offer(values: Floats32, fixed: tuple[int, ...], size: int) -> None:

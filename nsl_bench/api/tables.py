@@ -231,7 +231,5 @@ class Column(NamedTuple):
 def _digits(numbers: Floats) -> int:
     """The least power of ten that makes numbers whole, or the greatest within a task's integers."""
     most = floor(log10(_LARGEST / max(1.0, np.abs(numbers).max(initial=0))))
-    tried = range(min(0, most), min(most, _MOST_DIGITS) + 1)
-    parts = ((digits, numbers * 10.0**digits) for digits in tried)
-    exact = (digits for digits, scaled in parts if np.abs(scaled - np.rint(scaled)).max(initial=0) < 1e-6)
-    return next(exact, tried[-1])
+    decimals = (len(f"{number:.{_MOST_DIGITS}f}".rstrip("0").partition(".")[2]) for number in numbers)
+    return min(most, max(decimals, default=0))
