@@ -36,6 +36,9 @@ statements of the text. *Not run* figures can be compared, but have no runs yet.
 not be decided by any number of train splits. The state *before* is that of means alone: neither the paper's
 values in each split nor its images were used. `--dry-run` says how long the runs of a paper take."""
 
+PARTS = ("reproduced", "different, tested reason", "different", "not decided", "undecidable", "not run")
+"""Columns of the table that are parts of the picture."""
+
 CURVES = ("hypothesis_accuracy", "framework_accuracy")
 
 
@@ -112,6 +115,8 @@ def main() -> None:
         rows.append({"paper": name, "state": "before", **before.loc[name].to_dict()})
         rows.append({"paper": name, "state": "now", **coverage(name, figures), "runs": source})
     kept(docs, "papers", "fates", rows)
+    parts = pd.DataFrame([row for row in rows if row["state"] == "now"]).set_index("paper")[list(PARTS)]
+    pictures.fates(parts, docs / "papers" / "fates.png")
     after = [row for row in rows if row["state"] == "now"]
     told = sum(int(row["reproduced"]) for row in after), sum(int(row["compared"]) for row in after)
     write(
@@ -122,6 +127,8 @@ def main() -> None:
             "What became of every figure that the five papers publish?",
             f"Of {told[1]} figures that are compared {told[0]} are reproduced.",
             "python benchmarks/papers.py --shared ../shared",
+            "What became of the figures of each paper that can be compared",
+            "papers/fates.png",
         ),
         markdown(rows),
         "## Method",

@@ -179,6 +179,22 @@ def brier(found: pd.DataFrame, path: Path) -> Path:
     return path
 
 
+def fates(rows: pd.DataFrame, path: Path) -> Path:
+    """What became of the figures of each paper that can be compared, as parts of a bar."""
+    shares = 100 * rows.div(rows.sum(axis=1), axis=0)
+    figure, (axis,) = _panels(["figures that can be compared (%)"], 2.2)
+    left = np.zeros(len(rows))
+    colours = (AHEAD, COLOURS[4], BEHIND, "#bdbdbd", NEITHER, UNKNOWN)
+    for name, colour in zip(rows.columns, colours, strict=True):
+        axis.barh(rows.index, shares[name], left=left, color=colour, edgecolor="#888888", label=name)
+        left += shares[name].to_numpy()
+    axis.invert_yaxis()
+    handles, labels = axis.get_legend_handles_labels()
+    legend(figure, dict(zip(labels, handles, strict=True)))
+    save(figure, path)
+    return path
+
+
 def atoms(means: pd.DataFrame, path: Path) -> Path:
     """Accuracy on images against atoms of the learned rules, a panel a task."""
     found = means.dropna(subset=["atoms", "framework_accuracy"])

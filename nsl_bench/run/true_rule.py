@@ -90,16 +90,13 @@ def is_true_rule(rules: tuple[str, ...], benchmark: Benchmark, memory: int | Non
 
 
 def difference(
-    rules: tuple[str, ...],
-    benchmark: Benchmark,
-    memory: int | None = None,
-    seconds: float = _EQUIVALENCE_SECONDS,
+    rules: tuple[str, ...], benchmark: Benchmark, memory: int | None = None, seconds: float | None = None
 ) -> Counterexample | None:
     """An input on which rules and a benchmark's true rule differ; None if they are equivalent.
 
     Args:
         memory: memory limit in bytes; None for half of the machine's memory.
-        seconds: what the search may take.
+        seconds: what the search may take; None for 20.
 
     Raises:
         UserError: the true rule is unknown, or the rules cannot be compared with it.
@@ -108,7 +105,7 @@ def difference(
         raise UserError(f"The rule that labels the data of {benchmark.name} is unknown.")
     atoms = tuple(atom for atom in benchmark.labels.atoms if atom is not None)
     texts = (benchmark.true_rule, benchmark.background, benchmark.inputs)
-    result = _compared(rules, texts, atoms, memory, seconds)
+    result = _compared(rules, texts, atoms, memory, _EQUIVALENCE_SECONDS if seconds is None else seconds)
     if isinstance(result, UserError):
         raise result
     return result

@@ -140,7 +140,7 @@ def test_a_list_of_one_kind_shows_defaults_and_a_name_shows_meanings() -> None:
     assert all(kind.replace("_", " ").capitalize() in everything.splitlines() for kind in KINDS)
     assert "rule_learner=exact" not in everything and "rule_learner=exact, penalty=network" in learners
     assert "Must be given." in listed("learners", "rules") and "no options" in listed("learners", "majority")
-    assert "penalty=network" in ffnsl and "One of: network, constant." in " ".join(ffnsl.split())
+    assert "penalty=network" in ffnsl and "One of: network, floor, constant." in " ".join(ffnsl.split())
 
 
 @pytest.mark.parametrize(

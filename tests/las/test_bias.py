@@ -452,7 +452,7 @@ def test_a_large_space_says_where_it_is_cut(tmp_path: Path, monkeypatch: pytest.
     assert parts[-1][1] is not None and parts[-1][1] > max(costs)
     monkeypatch.setattr(learning, "list_space", lambda *_, listed, **__: listed([(1, "p.")]) or 3)
     shown = CliRunner().invoke(learn, [str(path), "--space"], catch_exceptions=False)
-    assert shown.stdout == "1 ~ p.\n% cut after 1 rules; each of the others costs at least 3\n"
+    assert shown.stdout == "1 ~ p.\n% cut after 1 rule; each of the others costs at least 3\n"
 
 
 @pytest.mark.parametrize("name", TASKS)

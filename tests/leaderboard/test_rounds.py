@@ -75,7 +75,7 @@ def test_rules_that_are_not_what_is_answered_do_not_count(mine: Path, played: Pl
     resign(sent)
     entry = replace(found.entries[0], salt="", digest=manifest_digest(read_manifest(sent)))
     report = score(sent, (), rounds=(replace(found, entries=(entry,)),))
-    assert report.accepted and any("they do not count" in note for note in report.notes)
+    assert report.accepted and any("and do not count" in note for note in report.notes)
     for run in report.runs:
         assert "atoms" not in run.metrics and "hypothesis_accuracy" not in run.metrics
         assert run.metrics["framework_accuracy"] == 0.5
@@ -357,5 +357,5 @@ def test_the_site_shows_the_accuracy_of_sequences(summed: Played, tmp_path: Path
     pages = ["index.html", "benchmark/autumn--sums.html", "learner/autumn-adds-up.html"]
     index, contest, learner = ((tmp_path / page).read_text(encoding="utf-8") for page in pages)
     assert "effective image accuracy" in contest and "sequence accuracy" in learner
-    assert "12 sequences of addition" in contest and "20 sequences, 1 train splits" in contest
+    assert "12 sequences of addition" in contest and "20 sequences, 1 train split" in contest
     assert "sequence accuracy" not in index

@@ -93,7 +93,7 @@ def test_rules_that_inference_cannot_read_stay_crisp_and_symbolic_answers_have_n
 
 def test_what_was_perceived() -> None:
     split = patches("test")
-    found = perceived(split, seen(split, np.random.default_rng(3)))
+    found = perceived(Patches(), split, seen(split, np.random.default_rng(3)))
     shown = int((split.concepts != BLANK).sum())
     assert sum(found["concepts"].values()) == sum(found["confidence"]) == shown
     assert list(found["concepts"]) == ["dark", "grey", "bright"]

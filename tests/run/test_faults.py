@@ -21,6 +21,7 @@ import pytest
 from click.testing import CliRunner
 
 from nsl_bench.cli import main
+from nsl_bench.core.errors import counted
 from nsl_bench.run.store import Store
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="signals and processes are POSIX")
@@ -94,7 +95,7 @@ class Sweep:
         self.open()
         said = self.whole()
         print(f"{what}: {kept} of {self.runs} runs kept; {said.strip()}")
-        assert f"{self.runs - kept} runs done, 0 failed, {kept} already done" in said
+        assert f"{counted(self.runs - kept, 'run')} done, 0 failed, {kept} already done" in said
         self.check()
 
     def whole(self) -> str:
@@ -172,7 +173,7 @@ def killed_midway(one: Sweep, what: Callable[[psutil.Process], bool], least: int
     one.open()
     output, errors = process.communicate(timeout=PATIENCE)
     print(f"{len(found)} killed: {output.strip()}")
-    assert f"{one.runs} runs done, 0 failed" in output, errors
+    assert f"{counted(one.runs, 'run')} done, 0 failed" in output, errors
     one.check()
 
 
@@ -277,7 +278,7 @@ def test_the_disk_is_full(sweep: Make, runs: int) -> None:
     print(f"full disk: {count} of {runs} runs kept; {second.strip()}")
     assert done.stdout.strip() == "2" and "cannot be written" in first and "Traceback" not in first, first
     assert 0 < count < runs and kept.endswith(b"}\n")
-    assert f"{runs - count} runs done, 0 failed, {count} already done" in second
+    assert f"{counted(runs - count, 'run')} done, 0 failed, {count} already done" in second
     assert (one.folder / "after.jsonl").read_bytes().count(b"\n") == runs
     one.tidied()
 
