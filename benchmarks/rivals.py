@@ -46,8 +46,9 @@ MAIN = {
 }
 """What the matrix compares, the metric of the question first."""
 
-COMPARED = MAIN | {"atoms": "atoms", "learning_time": "seconds of learning"}
-MEANS = COMPARED | {
+MEANS = MAIN | {
+    "atoms": "atoms",
+    "learning_time": "seconds of learning",
     "learner_concept_accuracy": "accuracy of its concepts",
     "concept_collapse": "collapse of its concepts",
 }
@@ -87,11 +88,9 @@ def differences(board: Board, contest: Contest) -> Iterator[Difference]:
     reference = board.reference(contest)
     if reference is None:
         return
-    for metric in COMPARED:
+    for metric in MAIN:
         mine = reference.repeats(contest, metric)
         for entry, d in board.differences(contest, metric).items():
-            if entry.manifest.learner == "majority" and metric not in MAIN:
-                continue  # has no rules, and nothing to learn
             theirs = entry.repeats(contest, metric)
             means = (float(values.mean()) if len(values) else float("nan") for values in (mine, theirs))
             about = contest.name, metric, entry.title, words_of(entry.track), entry.is_ours
@@ -442,7 +441,7 @@ transformer, and that learners with the known rule answer given that some label 
 def page(board: Board, docs: Path) -> Path:
     """Write the page, its pictures and its tables."""
     found = [one for contest in board.contests for one in differences(board, contest)]
-    found.sort(key=lambda one: list(COMPARED).index(one.metric))
+    found.sort(key=lambda one: list(MAIN).index(one.metric))
     frames = {
         name: pd.DataFrame([row for contest in board.contests for row in make(board, contest)])
         for name, make in {
