@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from nsl_bench.api.results import Results
-from nsl_bench.core.errors import UserError
+from nsl_bench.core.errors import UserError, counted
 from nsl_bench.data.card import task_id
 from nsl_bench.report.tables import SETTING
 
@@ -65,7 +65,7 @@ def evaluation_files(results: Results, learner: str | None, data: Mapping[str, s
 
 
 def _notes(row: pd.Series[Any], note: str) -> str:
-    splits = f"mean of {row['n']} train split{'s' * (row['n'] > 1)}"
+    splits = f"mean of {counted(row['n'], 'train split')}"
     parts = [row["learner"], row["track"], row["network"], note, splits]
     if row["failed"]:
         parts.append(f"{row['failed']} failed")

@@ -24,7 +24,7 @@ import numpy as np
 from nsl_bench import __version__
 from nsl_bench.core import cache
 from nsl_bench.core.benchmark import Benchmark
-from nsl_bench.core.errors import UserError, refusing
+from nsl_bench.core.errors import UserError, counted, refusing
 from nsl_bench.core.shift import STANDARD, Shift, short_name
 from nsl_bench.core.types import BLANK, PoolPart, Split, UInts8
 from nsl_bench.core.workers import spread, usable_cores
@@ -88,7 +88,7 @@ def generate(
             workers = workers or max(1, min(usable_cores(), round(seconds / _WORTH)))
             if say is not None:
                 minutes = max(0.1, seconds / workers / 60)
-                processes = f"{workers} process{'es' * (workers > 1)}"
+                processes = counted(workers, "process", "processes")
                 say(f"{plan.task.name}: {sentence}; about {minutes:.1f} minutes with {processes}.")
         # The pool first: the examples' images are taken from its files.
         write_files(shared, [(IMAGES, split) for split in shared.pools], workers, say)

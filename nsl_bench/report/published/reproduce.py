@@ -340,7 +340,9 @@ def _judged(
     """
     ours, published = Mean.of(list(values.values())), theirs.mean
     reason = _incomparable(job, metric, counting)
-    tests = dict.fromkeys(("margin", "p_equivalent", "p_different", "power", "needed"), float("nan"))
+    tests: dict[str, Any] = dict.fromkeys(
+        ("margin", "p_equivalent", "p_different", "power", "needed"), float("nan")
+    )
     badge: Badge = "not comparable"
     if not reason:
         margin = margin_of(metric, job.learner, published.value)
@@ -368,16 +370,23 @@ def _judged(
         percent=job.percent,
         metric=metric,
         counting=counting,
-        published=published.value,
-        published_std_err=published.std_err,
-        published_repeats=published.repeats,
-        measured=ours.value,
-        measured_std_err=ours.std_err,
-        repeats=ours.repeats,
+        **both_sides(published, ours),
         **tests,
         badge=badge,
         reason=reason,
     )
+
+
+def both_sides(published: Mean, ours: Mean) -> dict[str, Any]:
+    """The fields of a `Figure` that say what was published and what was measured."""
+    return {
+        "published": published.value,
+        "published_std_err": published.std_err,
+        "published_repeats": published.repeats,
+        "measured": ours.value,
+        "measured_std_err": ours.std_err,
+        "repeats": ours.repeats,
+    }
 
 
 def badge_of(compared: Comparison, repeats: int, *, decidable: bool = True) -> Badge:

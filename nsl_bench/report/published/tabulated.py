@@ -28,6 +28,7 @@ from .reproduce import (
     Badge,
     Figure,
     badge_of,
+    both_sides,
     compare,
     grid,
     in_workshop,
@@ -149,6 +150,9 @@ def _figure(one: Planned, values: Sequence[float]) -> Figure:
     words = [
         row[c] for c in row if c not in ("mean", "std", "n_repeats", "metric", "note", "percents") and row[c]
     ]
+    untested: dict[str, Any] = dict.fromkeys(
+        ("margin", "p_equivalent", "p_different", "power", "needed"), math.nan
+    )
     figure = Figure(
         benchmark=job.benchmark if job else (row.get("dataset") or row.get("task") or ""),
         learner=job.learner if job else row.get("method", ""),
@@ -159,13 +163,8 @@ def _figure(one: Planned, values: Sequence[float]) -> Figure:
         percent=math.nan,
         metric=rule.metric or row.get("metric", ""),
         counting="paper",
-        published=published.value,
-        published_std_err=published.std_err,
-        published_repeats=published.repeats,
-        measured=ours.value,
-        measured_std_err=ours.std_err,
-        repeats=ours.repeats,
-        **dict.fromkeys(("margin", "p_equivalent", "p_different", "power", "needed"), math.nan),
+        **both_sides(published, ours),
+        **untested,
         badge="not comparable",
         reason=one.reason,
     )
