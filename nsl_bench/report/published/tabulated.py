@@ -172,15 +172,27 @@ def _figure(one: Planned, values: Sequence[float]) -> Figure:
         return figure
     if row.get("relation") in ("above", "below"):
         return _judged_statement(figure, ours, 1 if row["relation"] == "above" else -1)
-    # What is printed with few digits has the error of rounding; both sides have that of their test examples.
-    rounding = rule.printed / 12**0.5
-    share = min(max(ours.value / rule.unit, 0.0), 1.0)
-    sampling = rule.unit * (2 * share * (1 - share) / rule.tested) ** 0.5 if rule.tested else 0.0
-    known = math.hypot(rounding, sampling)
+    known = known_error(ours.value, rule.unit, rule.tested, rule.printed)
     compared = compare_means(ours, published, rule.margin, known)
     needed = repeats_needed(ours, published, rule.margin, known)
     badge = badge_of(compared, ours.repeats, decidable=needed is not None)
     return _tested(figure, compared, badge, math.nan if needed is None else max(needed, _QUICK))
+
+
+def known_error(value: float, unit: float, tested: int, printed: float) -> float:
+    """The standard error of two means' difference that repeats do not show.
+
+    Both sides have that of their test examples, and what is printed with few digits that of rounding.
+
+    Args:
+        value: one of the means.
+        unit: what the paper calls 1.
+        tested: test examples behind each mean; 0 if they are not charged.
+        printed: the last digit that the paper prints.
+    """
+    share = min(max(value / unit, 0.0), 1.0)
+    sampling = unit * (2 * share * (1 - share) / tested) ** 0.5 if tested else 0.0
+    return math.hypot(printed / 12**0.5, sampling)
 
 
 def _judged_statement(figure: Figure, lead: Mean, sign: int) -> Figure:
