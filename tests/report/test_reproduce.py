@@ -188,7 +188,7 @@ def test_the_network_of_the_code_is_a_reason_only_where_it_reproduces(
 def test_the_grid_is_the_papers(splits: Path) -> None:
     quick = grid(["follow_suit"], PRESETS["quick"], splits)
     assert {(job.learner, job.track, job.percent) for job in quick} == {
-        (learner, "symbolic", 0.0) for learner in ("ffnsl", "random_forest", "fcn")
+        (learner, "symbolic", 0.0) for learner in ("ffnsl", "random_forest", "fcn:published=true")
     }
     paper = grid(["follow_suit"], PRESETS["paper"], splits)
     assert {job.size for job in paper} == {"small", "large"}

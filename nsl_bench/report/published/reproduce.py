@@ -49,7 +49,7 @@ STAND_INS = {
 """Shifts of the drawn decks, and the paper's decks for which they stand."""
 
 _BASELINES = {
-    "follow_suit": ("random_forest", "fcn"),
+    "follow_suit": ("random_forest", "fcn:published=true"),
     "sudoku_4x4": ("random_forest", "cnn_lstm", PUBLISHED_CODE),
     "sudoku_9x9": ("random_forest", "random_forest_knowledge", "cnn_lstm", PUBLISHED_CODE),
 }
@@ -191,8 +191,9 @@ def grid(tasks: Sequence[str], preset: Preset, splits: Path, mnist: Path | None 
 
 
 def of_workshop(jobs: Sequence[Job]) -> list[Job]:
-    """Those of the paper's runs that its version of 2021 has: FFNSL on Sudoku by both networks."""
-    return [job for job in jobs if job.learner == "ffnsl" and job.network and job.benchmark in TASKS[1:]]
+    """What the version of 2021 has of the runs: FFNSL on Sudoku, with its own penalties."""
+    ours = [job for job in jobs if job.learner == "ffnsl" and job.network and job.benchmark in TASKS[1:]]
+    return [replace(job, learner="ffnsl:penalty=floor") for job in ours]
 
 
 def in_workshop(figure: Figure) -> bool:
@@ -270,7 +271,8 @@ def _published(job: Job) -> pd.DataFrame:
     """The paper's rows for the setting of a run."""
     task, _, reduced = job.benchmark.partition(REDUCED[:1])
     spec, table = Spec.parse(job.learner), ffnsl2023(task, "main", "more_repeats")
-    penalties = spec.kwargs.get("penalty", "network") if spec.name == "ffnsl" else ""
+    constant = spec.kwargs.get("penalty") == "constant"
+    penalties = ("constant" if constant else "network") if spec.name == "ffnsl" else ""
     names = [f"{spec.name}_reduced_background_knowledge"] if reduced else [spec.name]
     if job.track != "symbolic" and spec.name == "ffnsl" and penalties == "network" and not reduced:
         names.append("network")
