@@ -239,3 +239,26 @@ def additive(
             beaten += [f"not ahead({k},{label})" for k in range(label + 1, n)]
             writer.more.append(f"{atom} :- {', '.join(beaten)}." if beaten else f"{atom}.")
     return writer.written()
+
+
+def voting(
+    rules: Sequence[tuple[Conjunction, int]],
+    weights: Ints,
+    constants: Ints,
+    bodies: Sequence[Sequence[str]],
+    labels: LabelSpace,
+) -> list[str]:
+    """ASP for rules with weights: each that holds adds its weight to its label's score, as in `additive`.
+
+    Args:
+        weights: int [rules].
+        constants: int [labels], added everywhere.
+    """
+    writer = _Writer(bodies)
+    gains = np.zeros((len(rules), len(constants)), np.int64)
+    for k, ((conjunction, label), weight) in enumerate(zip(rules, weights, strict=True)):
+        gains[k, label] = weight
+        body = writer.body(conjunction)
+        writer.rules.append(f"votes_{k} :- {body}." if body else f"votes_{k}.")
+    votes = [(f"votes_{k}",) for k in range(len(rules))]
+    return [*writer.written(), *additive(gains, constants, votes, labels)]

@@ -19,6 +19,7 @@ from nsl_bench.learners.asp_rules import (
     matches,
     sum_of_trees,
     tree_leaves,
+    voting,
 )
 from nsl_bench.learners.feature_tests import FeatureTests
 from nsl_bench.learners.literals import Literals, literals_of
@@ -125,6 +126,24 @@ def test_additive_rules_are_exact(name: str, labels: LabelSpace, seed: int) -> N
     written = additive(weights, constants, literals.bodies, labels)
     assert np.array_equal(by_rules(made, split.concepts, split.metadata, written, labels), expected)
     assert len(set(expected.tolist())) > 1
+
+
+@pytest.mark.parametrize("labels", SPACES.values(), ids=SPACES)
+@pytest.mark.parametrize(("name", "seed"), [("follow_suit", 0), ("eleusis", 1), ("eleusis", 2)])
+def test_weighted_rules_are_exact(name: str, labels: LabelSpace, seed: int) -> None:
+    made, split, literals = task(name)
+    values = literals.values(split.concepts, split.metadata)
+    random = np.random.default_rng(seed)
+    told = [*conjunctions(random, values.shape[1], 3 * seed), {}] if seed else []
+    rules = [(conjunction, int(random.integers(len(labels)))) for conjunction in told]
+    weights = random.integers(-5, 20, len(rules))
+    constants = np.eye(len(labels), dtype=np.int64)[-1]
+    scores = np.tile(constants, (len(values), 1))
+    for (conjunction, label), weight in zip(rules, weights, strict=True):
+        scores[:, label] += weight * matches(conjunction, values)
+    written = voting(rules, weights, constants, literals.bodies, labels)
+    found = by_rules(made, split.concepts, split.metadata, written, labels)
+    assert np.array_equal(found, scores.argmax(axis=1))
 
 
 def test_additive_rules_are_compared_with_the_true_rule() -> None:
