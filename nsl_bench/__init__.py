@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from nsl_bench.learners.answering import answer
     from nsl_bench.run.grid import Options
     from nsl_bench.run.logs import logger
+    from nsl_bench.run.shortcuts import count_shortcuts
     from nsl_bench.sandbox.limits import Limits
 
 __all__ = [
@@ -43,6 +44,7 @@ __all__ = [
     "as_sequences",
     "build_site",
     "compare",
+    "count_shortcuts",
     "evaluate",
     "explain",
     "learn",
@@ -93,6 +95,7 @@ _HOME = {
     "as_sequences": "nsl_bench.data.load",
     "build_site": "nsl_bench.leaderboard.interface",
     "compare": "nsl_bench.api.results",
+    "count_shortcuts": "nsl_bench.run.shortcuts",
     "evaluate": "nsl_bench.api.evaluation",
     "explain": "nsl_bench.api.explanation",
     "learn": "nsl_bench.api.learning",

@@ -1,4 +1,4 @@
-"""``nsl-bench learn``, ``equivalent``, ``predict`` and ``explain``: learn rules, and see what they say."""
+"""``nsl-bench learn``, ``equivalent``, ``shortcuts``, ``predict`` and ``explain``: what rules say."""
 
 from __future__ import annotations
 
@@ -368,6 +368,21 @@ def predict(
             _print_json(row)
     else:
         click.echo(str(result))
+
+
+@declared()
+@options_of(
+    "nsl_bench.run.shortcuts:count_shortcuts", split=None, repeat=WHOLE, time_limit=click.FloatRange(min=0)
+)
+def shortcuts(benchmark: str, **options: Any) -> None:
+    """Count the reasoning shortcuts of BENCHMARK from its true rule alone, without training anything.
+
+    A shortcut is a map of concepts to other concepts after which the rule still gives every label. The map
+    that changes nothing is counted, too: a task without shortcuts has 1.
+    """
+    from nsl_bench.run.shortcuts import count_shortcuts
+
+    click.echo(str(count_shortcuts(benchmark, **options)))
 
 
 @declared()
