@@ -136,7 +136,7 @@ class Contest(Declared):
         """A run's cell; None if the run does not belong to this contest."""
         mine = (self.task, self.test_task, source_identity(self.source), self.size, self.seed)
         of_run = (job.task, job.test_task, source_identity(job.source), job.size, job.seed)
-        if of_run != mine or job.splits or job.sealed or job.learner_draw:
+        if of_run != mine or job.splits or job.sealed or job.learner_draw or job.annotation:
             return None
         trained, tested = (job.train_shift, job.train_percent), (job.test_shift, job.test_percent)
         shift, percent = trained if self.setting == "train" else tested

@@ -308,22 +308,12 @@ def _rules_of(
 
 def _find(name: str, resolved: ResolvedJob) -> _Example:
     """The example of a name, as the network sees it."""
-    from nsl_bench.data.splits import make_split
     from nsl_bench.perception.predict import predictions_of
     from nsl_bench.run.structural_shift import with_concepts
 
     part: Part = "train" if name.startswith("train") else "test"
     job, made_of = resolved.job, resolved.of(part)
-    complete = make_split(
-        made_of.task,
-        made_of.source,
-        part,
-        job.size,
-        job.repeat,
-        percent=made_of.percent,
-        seed=resolved.seed,
-        splits=None if job.splits is None else Path(job.splits),
-    )
+    complete = resolved.split(part)
     number = int(name.partition("-")[2])
     if number >= len(complete):
         raise UserError(f"EXAMPLE must be between {part}-0 and {part}-{len(complete) - 1}; got {name}.")

@@ -36,7 +36,7 @@ def evaluation_files(results: Results, learner: str | None, data: Mapping[str, s
 
     runs = results.where(benchmark=list(data), **({} if learner is None else {"learner": learner}))
     table = runs.summary(list(_METRICS))
-    table = table[table["mean"].notna() & (table["test_task"] == "")]
+    table = table[table["mean"].notna() & (table["test_task"] == "") & (table["annotation"] == "")]
     learners = sorted(set(table["learner"]))
     if len(learners) != 1:
         found = ", ".join(learners) or "none with an accuracy"

@@ -193,6 +193,21 @@ class Results:
         result.frame = result._of_filters(self.frame)
         return result
 
+    def over(self, dial: str) -> Results:
+        """These runs with a dial of their annotation as what curves, tables and figures are over.
+
+        Args:
+            dial: wrong_labels, missing_labels, wrong_concepts, missing_concepts, train_cue or test_cue.
+
+        Raises:
+            UserError: an unknown dial.
+        """
+        from nsl_bench.report.tables import over
+
+        result = self.where()
+        result.frame = over(self.frame, dial) if len(self) else self.frame
+        return result
+
     def summary(self, metrics: Sequence[str] | None = None) -> pd.DataFrame:
         """Mean and standard error over train splits, one row per setting, learner, shift, share and metric.
 

@@ -50,6 +50,9 @@ def generate(
         "Folder of existing splits (test.csv, small/train_1.csv ...) to use instead of generating them.",
         OLD_FOLDER,
     ] = None,
+    annotation: Annotated[
+        str | None, "Shares (%) of wrong and missing labels, e.g. wrong_labels=10,missing_labels=5 (see run)."
+    ] = None,
     workers: Annotated[
         int | None,
         "Number of processes that render images. Default: as many as help, up to all cores.",
@@ -64,19 +67,10 @@ def generate(
     from nsl_bench.data.manifest import partial
     from nsl_bench.data.recipe import Recipe
 
-    options = {
-        "benchmark": benchmark,
-        "size": size,
-        "train": train,
-        "test": test,
-        "repeats": repeats,
-        "shifts": list(shifts) or None,
-        "percents": percents or None,
-        "source": source,
-        "images": images,
-        "seed": seed,
-        "splits": None if splits is None else str(splits),
-    }
+    named = {"benchmark": benchmark, "source": source, "images": images, "annotation": annotation}
+    numbers = {"size": size, "train": train, "test": test, "repeats": repeats, "seed": seed}
+    listed = {"shifts": list(shifts) or None, "percents": percents or None}
+    options = {**named, **numbers, **listed, "splits": None if splits is None else str(splits)}
     given = {key: value for key, value in options.items() if value is not None}
     if file is None and benchmark is None:
         raise UserError("Name a benchmark, or give a recipe with --recipe FILE.")

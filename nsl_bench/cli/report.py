@@ -129,6 +129,9 @@ def report(
     names: Annotated[
         dict[str, str] | None, "--name", "Display name of a learner, LEARNER=NAME. Repeatable.", _names
     ] = None,
+    over: Annotated[
+        str | None, "Show everything over this dial of the annotation (see run), e.g. wrong_labels."
+    ] = None,
     runs: Annotated[bool, "List the runs with their keys instead of tables."] = False,
     **options: Any,
 ) -> None:
@@ -151,6 +154,8 @@ def report(
         if result.frame.empty:
             asked = ", ".join(f"{name} {' or '.join(map(str, values))}" for name, values in where.items())
             raise UserError(f"No run has all of these: {asked}; leave one out.")
+    if over is not None:
+        result = result.over(over)
     if result.frame.empty or not (runs or (result.frame["status"] == "ok").any()):
         click.echo(f"No finished runs in {' and '.join(map(str, results))}.", err=True)
         if not result.frame.empty:

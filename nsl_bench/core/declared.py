@@ -148,11 +148,14 @@ class Open(Declared):
 
 
 class Written(Open):
-    """The form of what this program writes whole: every field must be there, whatever its default."""
+    """The form of what this program writes whole: every field must be there, whatever its default.
+
+    Except one with ``"later"`` among its ``metadata``, which older versions do not write.
+    """
 
     @classmethod
     def _is_required(cls, given: Field[Any]) -> bool:
-        return True
+        return "later" not in given.metadata
 
 
 def _attributes(cls: Any) -> dict[str, str]:

@@ -23,6 +23,7 @@ import numpy as np
 
 from nsl_bench import __version__
 from nsl_bench.core import cache
+from nsl_bench.core.annotation import Annotation
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import UserError, counted, refusing
 from nsl_bench.core.shift import STANDARD, Shift, short_name
@@ -190,7 +191,9 @@ def _examples(plan: Plan, work: Path, name: str) -> Split:
             columns = {key: npz[key] for key in _COLUMNS}
         return Split(part, plan.task.concept_space, metadata=metadata, **columns)
     folder = None if plan.recipe.splits is None else Path(plan.recipe.splits)
-    split = make_split(plan.task, plan.source, part, plan.size, repeat, seed=plan.recipe.seed, splits=folder)
+    annotation = Annotation.parse(plan.recipe.annotation)
+    asked: dict[str, Any] = {"seed": plan.recipe.seed, "annotation": annotation}
+    split = make_split(plan.task, plan.source, part, plan.size, repeat, splits=folder, **asked)
     columns = {key: getattr(split, key) for key in _COLUMNS}
     metadata = {f"meta_{key}": column for key, column in split.metadata.items()}
     with cache.replacing(path) as temporary, temporary.open("wb") as file:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, Unpack, ca
 import numpy as np
 
 from nsl_bench.core import cache, registry
+from nsl_bench.core.annotation import Annotation
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import UserError, unknown
 from nsl_bench.core.options import Option, checked_arguments
@@ -53,6 +54,7 @@ class LoadOptions(TypedDict, total=False):
     source: str | None
     seed: int
     splits: str | Path | None
+    annotation: str
     workers: int
     revision: str | None
 
@@ -81,6 +83,7 @@ def load(
     source: str | None = None,
     seed: Annotated[int, Option(least=0, most=2**63 - 1)] = 0,
     splits: str | Path | None = None,
+    annotation: str = "",
     workers: _Whole = 1,
     revision: str | None = None,
     streaming: bool = False,
@@ -103,6 +106,8 @@ def load(
         source: spec of an image source; the benchmark's embedded one by default. Fixed for a folder.
         seed: seed of the examples. Fixed for a folder.
         splits: folder of existing splits to use instead of generating them.
+        annotation: shares of wrong and missing labels, and shift that depends on labels, such as
+            ``"wrong_labels=10,missing_labels=5"`` (`nsl_bench.evaluate`). Fixed for a folder.
         workers: number of processes that render images; the rows do not depend on it. A stream is rendered by
             its reader, for example by the workers of a PyTorch `DataLoader`.
         revision: tag or commit of a repository on the Hub.
@@ -145,10 +150,12 @@ def load(
             percent=percent,
             seed=seed,
             splits=None if splits is None else Path(splits),
+            annotation=Annotation.parse(annotation),
         )
         generated = Generated(task, images, change, examples)
         return generated.streamed() if streaming else generated.kept(workers)
-    for option, given in (("source", source), ("seed", seed), ("splits", splits)):
+    fixed = {"source": source, "seed": seed, "splits": splits, "annotation": annotation}
+    for option, given in fixed.items():
         if given:
             raise UserError(f"{text} is a generated data set with a fixed {option}; leave out {option}.")
     if not local and repository:

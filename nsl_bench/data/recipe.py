@@ -24,6 +24,7 @@ from pathlib import Path, PurePath
 from typing import Annotated, Any, Literal
 
 from nsl_bench.core import registry
+from nsl_bench.core.annotation import Annotation
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.declared import Declared, Is, checked, parse_json, quoted, read_toml
 from nsl_bench.core.errors import UserError
@@ -82,6 +83,7 @@ class Recipe(Declared):
         shifts: short names or specs; all that the benchmark and the source name by default.
         percents: shares of shifted examples whose content hashes the manifest states, beside 0 and 100.
         splits: folder of splits made elsewhere, to be used in place of generated ones.
+        annotation: how right and complete the labels are (`nsl_bench.core.annotation`).
         images: ``"used"``: those that examples show, in their rows; ``"all"``: also the whole pool, with the
             images for networks, as a configuration of its own.
     """
@@ -104,6 +106,9 @@ class Recipe(Declared):
         Is("a list of numbers such as [0, 50, 90]", make=lambda shares: tuple(sorted(set(shares)))),
     ] = ()
     splits: str | None = None
+    annotation: Annotated[
+        str, Is("text such as wrong_labels=10", make=lambda text: str(Annotation.parse(text)))
+    ] = ""
     images: Annotated[Literal["all", "used"], Is('"all" or "used"')] = "used"
 
     @classmethod
@@ -128,6 +133,8 @@ class Recipe(Declared):
         """A recipe from plain values, checked; None is as if it were not there."""
         given = {key: value for key, value in values.items() if value is not None}
         result = checked(cls, given, f"{where}: ")
+        if Annotation.parse(result.annotation).missing_concepts:
+            raise UserError(f"{where}: a data set has every concept; leave missing_concepts out.")
         if result.size is not None and result.train is not None:
             raise UserError(
                 f"{where}: 'size' and 'train' both set the number of train examples; give one of them."
@@ -136,9 +143,10 @@ class Recipe(Declared):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, of which `from_dict` makes the same recipe again."""
-        return {
-            key: list(value) if isinstance(value, tuple) else value for key, value in asdict(self).items()
-        }
+        values = asdict(self)
+        if not self.annotation:  # older data sets have none
+            del values["annotation"]
+        return {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}
 
     def public(self) -> Recipe:
         """The recipe as others may read it: of absolute paths only the last part is left."""

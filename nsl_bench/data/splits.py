@@ -5,20 +5,22 @@ concept, and the order in which examples become shifted, so that those shifted a
 every higher percentage.
 """
 
+import copy
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from nsl_bench.core import registry
+from nsl_bench.core import cache, registry
+from nsl_bench.core.annotation import COMPLETE, Annotation
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import UserError, did_you_mean
 from nsl_bench.core.seeding import generator, seed_word
 from nsl_bench.core.source import ImageSource
-from nsl_bench.core.types import BLANK, Ints16, Ints32, Part, Split
+from nsl_bench.core.types import BLANK, Ints16, Ints32, Part, PoolPart, Split
 
 _TASKS_KEPT = 64
 
@@ -42,6 +44,28 @@ def make_source(benchmark: Benchmark, spec: str | None = None) -> ImageSource:
             f"The image source {source.name} shows {shown}, which {benchmark.name} cannot use. {suitable}"
         )
     return source
+
+
+def mislabelled(source: ImageSource, dials: Annotation) -> ImageSource:
+    """The source with the labels of networks' images as they are annotated, `BLANK` for a missing one."""
+    shares = dials.wrong_concepts, dials.missing_concepts
+    if not any(shares):
+        return source
+    fingerprint = source.network_fingerprint()
+    rng = generator("annotation", source.name, fingerprint)
+    labels = dials.concepts(source.labels("network"), len(source.concept_space), rng)
+    result = copy.copy(source)
+    vars(result).update(
+        labels=partial(_labels, source, labels),
+        render=source.render,
+        segmentation=source.segmentation,
+        network_fingerprint=partial(cache.key, fingerprint, *shares),
+    )
+    return result
+
+
+def _labels(source: ImageSource, of_networks: Ints16, part: PoolPart) -> Ints16:
+    return of_networks if part == "network" else source.labels(part)
 
 
 def check_percent(percent: float) -> float:
@@ -190,9 +214,11 @@ def make_split(
     percent: float = 0,
     seed: int | str = 0,
     splits: Path | None = None,
+    annotation: Annotation = COMPLETE,
 ) -> Split:
     """Examples with images, `percent` % of them shifted.
 
+    An annotation changes no image: examples without a label are left out after images were assigned.
     Splits from a folder are shifted as the paper shifted them: the first ``floor(p/100 N)`` in file order.
     Where they name images, those are shown.
     """
@@ -216,6 +242,8 @@ def make_split(
             )
     else:
         split = assign_images(split, pool, generator("images", *words), avoid)
+    order = np.argsort(np.argsort(split.ranks[split.first_rows]))
     if splits is None:
-        split = split.ranked(generator("ranks", *words).permutation(split.n_sequences))
-    return split.shift(percent, floor=splits is not None)
+        order = generator("ranks", *words).permutation(split.n_sequences)
+    split = split.ranked(annotation.ordered(split, order, benchmark))
+    return annotation.labelled(split, benchmark, size, repeat, seed).shift(percent, floor=splits is not None)

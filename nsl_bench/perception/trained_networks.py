@@ -24,7 +24,7 @@ from nsl_bench.core.metrics.predictions import calibration_error
 from nsl_bench.core.registry import Spec
 from nsl_bench.core.shift import Shift
 from nsl_bench.core.source import ImageSource
-from nsl_bench.core.types import Ints, PoolPart
+from nsl_bench.core.types import BLANK, Ints, PoolPart
 from nsl_bench.data.content import chunks, render
 from nsl_bench.perception import training
 from nsl_bench.perception.network import (
@@ -85,14 +85,14 @@ def identity(network: Network, source: ImageSource, file: str = "") -> Entry:
 def network_rows(network: Network, source: ImageSource) -> tuple[Ints, Ints]:
     """Divide the network's part of a pool into train rows and validation rows.
 
-    A network without validation is trained on all rows.
+    A network without validation is trained on all rows that have a label.
 
     Returns:
         int64 [n] train rows, and int64 [v] validation rows: the last ones of each concept.
     """
-    share = VALIDATION_SHARE if network.validates else 0.0
-    held_out = training.last_of_each(source.labels("network"), share)
-    return np.flatnonzero(~held_out), np.flatnonzero(held_out)
+    share, labels = VALIDATION_SHARE if network.validates else 0.0, source.labels("network")
+    held_out, labelled = training.last_of_each(labels, share), labels != BLANK
+    return np.flatnonzero(~held_out & labelled), np.flatnonzero(held_out & labelled)
 
 
 def trained(

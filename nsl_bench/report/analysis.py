@@ -19,7 +19,7 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.report.completed import Runs
 from nsl_bench.report.ordering import sorted_rows
 from nsl_bench.report.style import heading, legend, save, subplots, wrapped
-from nsl_bench.report.tables import file_name, short_names, with_standard
+from nsl_bench.report.tables import file_name, in_shift, short_names, with_standard
 from nsl_bench.run.record import Record
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ _WORDS = {
 _PICTURE = ["benchmark", "test_task", "size"]
 _PANEL = ["shift", "learner", "network", "source"]
 _BY = ["benchmark", "test_task", "source", "size", "network", "learner", "shift", "percent"]
+_SEEN_BY = [name for name in _BY if name != "learner"]
 
 
 def holds(rules: Iterable[str], predicate: str) -> bool:
@@ -97,7 +98,7 @@ def _frame(results: Runs, columns: Mapping[str, Any]) -> pd.DataFrame:
         raise UserError(f"{results.folder} contains no runs.")
     for name, value in columns.items():
         runs[name] = [value(records[key]) if key in records else np.nan for key in runs["key"]]
-    return with_standard(runs)
+    return in_shift(with_standard(runs))
 
 
 def rule_shares(results: Runs, predicates: Sequence[str]) -> pd.DataFrame:
@@ -123,17 +124,21 @@ def perceived_shares(results: Runs, part: str = "train") -> pd.DataFrame:
     Returns:
         Columns benchmark, source, size, network, shift, percent, concept, share.
     """
-    by = ["benchmark", "test_task", "source", "size", "network", "shift", "percent"]
-    runs = _frame(results, {"seen": lambda record: record.perception.get(part)})
-    runs = sorted_rows(runs.dropna(subset="seen").drop_duplicates([*by, "repeat"]), by)
     rows = []
-    for place, group in runs.groupby(by, sort=False):
+    for place, group in _seen(results, part):
         total = pd.DataFrame([seen["concepts"] for seen in group["seen"]]).sum()
         for concept, share in (total / max(1, total.sum())).items():
             rows.append([*place, concept, share])
     if not rows:
         raise UserError(f"The runs in {results.folder} have no network predictions.")
-    return pd.DataFrame(rows, columns=[*by, "concept", "share"])
+    return pd.DataFrame(rows, columns=[*_SEEN_BY, "concept", "share"])
+
+
+def _seen(results: Runs, part: str) -> Any:
+    """The runs of each place on a network's curves, with what it sees in a part's images."""
+    runs = _frame(results, {"seen": lambda record: record.perception.get(part)})
+    known = runs.dropna(subset="seen").drop_duplicates([*_SEEN_BY, "repeat"])
+    return sorted_rows(known, _SEEN_BY).groupby(_SEEN_BY, sort=False)
 
 
 def recognised_shares(results: Runs, part: str = "train") -> pd.DataFrame:
@@ -143,16 +148,13 @@ def recognised_shares(results: Runs, part: str = "train") -> pd.DataFrame:
         Columns benchmark, test_task, source, size, network, shift, percent, feature (`Benchmark.recognised`),
         share.
     """
-    by = ["benchmark", "test_task", "source", "size", "network", "shift", "percent"]
-    runs = _frame(results, {"seen": lambda record: record.perception.get(part)})
-    runs = sorted_rows(runs.dropna(subset="seen").drop_duplicates([*by, "repeat"]), by)
     rows = []
-    for place, group in runs.groupby(by, sort=False):
+    for place, group in _seen(results, part):
         names = [name for name in group["seen"].iloc[0] if name not in ("concepts", "confidence")]
         for name in names:
             right, of = np.sum([seen[name] for seen in group["seen"] if name in seen], axis=0)
             rows.append([*place, name, right / of])
-    return pd.DataFrame(rows, columns=[*by, "feature", "share"])
+    return pd.DataFrame(rows, columns=[*_SEEN_BY, "feature", "share"])
 
 
 def frequent_shares(shares: pd.DataFrame, most: int = 8) -> pd.DataFrame:
@@ -166,7 +168,7 @@ def frequent_shares(shares: pd.DataFrame, most: int = 8) -> pd.DataFrame:
         One row a benchmark, source, size, network, shift and percentage: a column a concept, NaN where it is
         not among that network's and shift's, ``others``, and ``entropy`` of all concepts, in bits.
     """
-    by = ["benchmark", "test_task", "source", "size", "network", "shift"]
+    by = _SEEN_BY[:-1]
     pieces = []
     for place, group in sorted_rows(shares, by).groupby(by, sort=False):
         wide = group.pivot(index="percent", columns="concept", values="share").fillna(0.0)

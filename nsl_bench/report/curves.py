@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nsl_bench.core.annotation import dial_among
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.metrics import METRICS, Metric
 from nsl_bench.core.shift import STANDARD
@@ -59,21 +60,12 @@ class Series:
 
 
 def draw(
-    runs: pd.DataFrame,
-    folder: Path,
-    metrics: Sequence[str] = DEFAULT_METRICS,
-    published: pd.DataFrame | None = None,
-    *,
-    format: str = "png",
+    runs: pd.DataFrame, folder: Path, metrics: Sequence[str] = DEFAULT_METRICS, *, format: str = "png"
 ) -> list[Path]:
     """Draw one picture a setting: a row of curves a metric, a column a shift.
 
     A learner has the same colour in every picture (`nsl_bench.report.style`); its networks differ in marker
     and dashes. Of lines that coincide, those below are wider. Bands are one standard error of the mean.
-
-    Args:
-        published: other people's means, drawn as dashed lines in the colour of the same learner and network:
-            columns learner, network, shift, percent, metric, mean.
     """
     table = summarise(runs, metrics)
     slots = slots_of(table, runs)
@@ -88,8 +80,9 @@ def draw(
         path = folder / file_name(name, format)
         if path in written:
             path = path.with_stem(f"{path.stem}-{len(written)}")
-        title = f"{task} ({values['size']}, {_short(str(values['source']))})"
-        draw_lines(group, path, title, slots, published=published)
+        annotation = f", {values['annotation']}" if values["annotation"] else ""
+        title = f"{task} ({values['size']}, {_short(str(values['source']))}{annotation})"
+        draw_lines(group, path, title, slots)
         written.append(path)
     return written
 
@@ -149,7 +142,6 @@ def draw_lines(
     slots: Mapping[Line, int],
     *,
     ticks: Sequence[str] = (),
-    published: pd.DataFrame | None = None,
     width: float = 0.0,
     font_size: float = 9.0,
 ) -> None:
@@ -165,13 +157,14 @@ def draw_lines(
     columns = min(len(shifts), max(1, round(width / 2))) if width else len(shifts)
     down = -(-len(shifts) // columns)
     letters = int(width / columns * 72 / (0.52 * font_size)) if width else 42
-    titles = [wrapped(shift if ticks or width else f"shift: {shift}", letters) for shift in shifts]
+    dial = dial_among(shifts)
+    titles = [wrapped(shift if ticks or width or dial else f"shift: {shift}", letters) for shift in shifts]
+    over = f"{dial} (%)" if dial else f"{'' if width else 'share of '}shifted examples (%)"
     rows = len(metrics) * down
     alike: dict[str, Any] = {} if width else {"sharex": True, "sharey": "row"}
     size = _size(columns, rows, titles, width, font_size)
     figure, axes = subplots(rows, columns, figsize=size, **alike)
     labels = _labels(table)
-    spelt = {short: network for network, short in short_names(table["network"].unique()).items()}
     entries: dict[str, Any] = {}
     for k, axis in enumerate(axes.flat):
         row, column = k // (columns * down), k % (columns * down)
@@ -180,17 +173,13 @@ def draw_lines(
             continue
         metric, shift = metrics[row], shifts[column]
         part = table[(table["metric"] == metric) & (table["shift"] == shift)]
-        theirs = None
-        if published is not None:
-            theirs = published[(published["metric"] == metric) & (published["shift"] == shift)]
-            theirs = theirs.replace({"network": spelt})
-        entries |= _panel(axis, part, METRICS[metric], slots, labels, theirs)
+        entries |= _panel(axis, part, METRICS[metric], slots, labels)
         if not column % columns:
             axis.set_ylabel(METRICS[metric].title)
         if width or not row:
             axis.set_title(titles[column])
         if width or row == len(metrics) - 1:
-            axis.set_xlabel("test task" if ticks else f"{'' if width else 'share of '}shifted examples (%)")
+            axis.set_xlabel("test task" if ticks else over)
         if ticks:
             axis.set_xticks(range(len(ticks)), [_on_lines(tick) for tick in ticks], fontsize=8)
     shown = {label: entries[label] for label in labels.values() if label in entries}
@@ -229,21 +218,13 @@ def _labels(table: pd.DataFrame) -> dict[Line, str]:
 
 
 def _panel(
-    axis: Axes,
-    part: pd.DataFrame,
-    metric: Metric,
-    slots: Mapping[Line, int],
-    labels: Mapping[Line, str],
-    published: pd.DataFrame | None,
+    axis: Axes, part: pd.DataFrame, metric: Metric, slots: Mapping[Line, int], labels: Mapping[Line, str]
 ) -> dict[str, Any]:
     """Draw a metric's lines on a shift; returns the legend's handles by label."""
     series = []
     for line, mine in part.groupby(["learner", "network", "track"], sort=True):
         name = tuple(map(str, line))
         series.append(Series(labels[name], points_of(mine), slots[name]))
-        if published is not None:
-            theirs = published[(published["learner"] == name[0]) & (published["network"] == name[1])]
-            series.append(Series("", points_of(theirs.assign(std_err=0.0)), slots[name], published=True))
     logarithmic = metric.logarithmic and bool((part["mean"] > 0).any())
     lines = draw_series(axis, series, unit=metric.bounds == (0.0, 1.0), logarithmic=logarithmic)
     return {one.title: line for one, line in zip(series, lines, strict=True) if one.title}

@@ -19,7 +19,7 @@ from nsl_bench.core.sequences import mean_of
 from nsl_bench.core.types import Floats
 from nsl_bench.report.completed import Runs, answers_in
 from nsl_bench.report.ordering import sorted_rows
-from nsl_bench.report.tables import SETTING, with_standard
+from nsl_bench.report.tables import SETTING, in_shift, with_standard
 from nsl_bench.run.job import Job
 from nsl_bench.run.record import Record
 from nsl_bench.run.sampled import Sampled, sampled
@@ -49,7 +49,7 @@ def intervals(results: Runs) -> pd.DataFrame:
     runs = results.frame
     records = results.latest()
     rows = []
-    for place, group in (with_standard(runs) if len(runs) else runs).groupby(_LINE, sort=True):
+    for place, group in (in_shift(with_standard(runs)) if len(runs) else runs).groupby(_LINE, sort=True):
         row = _row(results, records, group)
         if row is not None:
             about = dict(zip(_LINE, place, strict=True)) if isinstance(place, tuple) else {}

@@ -96,8 +96,8 @@ def _counted(results: Runs) -> Iterator[pd.DataFrame]:
 
 
 def _setting(job: Job) -> str:
-    """The task, the task that it is tested on if it is another one, and the train size."""
-    return "-".join(word for word in (job.benchmark, job.test_task, job.size) if word)
+    """The task, the task that it is tested on if it is another one, the train size, and the annotation."""
+    return "-".join(word for word in (job.benchmark, job.test_task, job.size, job.annotation) if word)
 
 
 def _shifts(results: Runs, job: Job) -> list[str]:

@@ -60,11 +60,10 @@ def draw_structure(
     written = []
     for place, part in table.groupby(_GROUP, sort=False) if len(table) else ():
         values = dict(zip(_GROUP, map(str, place if isinstance(place, tuple) else ()), strict=True))
-        source = values["source"].partition(":")[0]
-        path = folder / file_name(
-            "-".join(["structure", values["benchmark"], source, values["size"]]), format
-        )
-        title = f"trained on {values['benchmark']} ({values['size']}, {source})"
+        about = values["source"].partition(":")[0], values["size"], values["annotation"]
+        source, size, *more = filter(None, about)
+        path = folder / file_name("-".join(["structure", values["benchmark"], source, size, *more]), format)
+        title = f"trained on {values['benchmark']} ({', '.join([size, source, *more])})"
         members = in_order(part["tested"])
         by_member = part.assign(
             shift=[

@@ -9,20 +9,21 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
 
+from nsl_bench.core.annotation import DIALS, Annotation, dial_among
 from nsl_bench.core.errors import UserError, counted, unknown
 from nsl_bench.core.metrics import METRICS
 from nsl_bench.core.registry import Spec, create, pinned
 from nsl_bench.core.shift import STANDARD
 from nsl_bench.report.ordering import in_order, sorted_rows
 from nsl_bench.report.typeset import Cell, Laid, laid
-from nsl_bench.run.job import PROTOCOL, source_identity
+from nsl_bench.run.job import PROTOCOL, ShiftPair, source_identity
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,7 +36,7 @@ DEFAULT_METRICS = (
 """Those of sequences are left out where a task has none."""
 SETTING = (
     *("benchmark", "benchmark_version", "test_task", "source"),
-    *("size", "splits", "seed", "sealed", "protocol"),
+    *("size", "splits", "seed", "sealed", "protocol", "annotation"),
 )
 ROW = ("track", "network", "learner", "shift", "percent")
 NOT_DEFINED = "not defined"
@@ -140,6 +141,34 @@ def with_standard(runs: pd.DataFrame, *, all_ends: bool = False) -> pd.DataFrame
             mine = _on_curve(group, group[group["shift"] == name].iloc[0])
             pieces.append(mine.assign(shift=name))
     return pd.concat(pieces, ignore_index=True) if pieces else done
+
+
+def over(runs: pd.DataFrame, dial: str) -> pd.DataFrame:
+    """The runs with a dial of their annotation in place of shift and share, which are the rest of it.
+
+    Args:
+        dial: one of `nsl_bench.core.annotation.DIALS`; curves, tables and figures are then over its values.
+    """
+    if dial not in DIALS:
+        raise unknown("dial", dial, DIALS)
+    values, rests = [], []
+    columns = [*(one.name for one in fields(ShiftPair)), "annotation"]
+    for *pair, annotation in runs[columns].itertuples(index=False):
+        dials, shifts = Annotation.parse(annotation), ShiftPair(*pair)
+        values.append(getattr(dials, dial))
+        rest = str(dials.without(dial)), "" if shifts == ShiftPair() else str(shifts)
+        rests.append(", ".join(filter(None, rest)))
+    names = [dial if value else STANDARD for value in values]
+    shares = dict.fromkeys(("percent", "train_percent", "test_percent"), values)
+    return runs.assign(
+        **dict.fromkeys(("shift", "train_shift", "test_shift"), names), **shares, annotation=rests
+    )
+
+
+def in_shift(done: pd.DataFrame) -> pd.DataFrame:
+    """The runs with their annotation behind their shift, for tables in which it has no column."""
+    told = done["annotation"].where(done["annotation"] == "", ", " + done["annotation"])
+    return done.assign(shift=done["shift"] + told)
 
 
 def _on_curve(group: pd.DataFrame, one: Any) -> pd.DataFrame:
@@ -296,7 +325,7 @@ def heading(table: pd.DataFrame, task: str, metrics: Sequence[str]) -> tuple[str
     if test_task := fixed.pop("test_task", ""):
         title += f", {said('test_task', test_task)}"
     if (shift := fixed.pop("shift", STANDARD)) != STANDARD:
-        title += f" under the shift {shift}"
+        title += f" over {shift}" if shift in DIALS else f" under the shift {shift}"
     if not fixed.get("percent"):
         fixed.pop("percent", None)
     about = ", ".join(filter(None, map(said, fixed, fixed.values())))
@@ -414,7 +443,8 @@ def _laid(table: pd.DataFrame, task: str, layout: Layout, notes: Sequence[str]) 
     wide = placed.unstack(axis, sort=False)[columns].fillna("").reset_index()
     percent = " %" * (axis == "percent")
     heads = [METRICS[c].title if axis == "metric" else f"{_value(axis, c, task)}{percent}" for c in columns]
-    shown = wide[[*keys, *columns]].set_axis([_HEADS.get(name, name) for name in keys] + heads, axis=1)
+    names = {**_HEADS, **({"percent": f"{dial} (%)"} if (dial := dial_among(table["shift"])) else {})}
+    shown = wide[[*keys, *columns]].set_axis([names.get(name, name) for name in keys] + heads, axis=1)
     for k, name in enumerate(keys):
         shown.isetitem(k, [_value(name, value, task) for value in wide[name]])
     made = laid(title, shown, about, notes, listed(wide, blocks, task))

@@ -53,6 +53,13 @@ class Grid(Declared):
     )
     test_shifts: _TEXTS = _option((), "Shift of the test images, instead of --shift.", "--test-shift")
     test_percents: _SHARES = _option((), "Shares of shifted test examples (%).", "--test-shares")
+    annotations: _TEXTS = _option(
+        (),
+        "Shares (%) of wrong and missing labels that are trained on, e.g. wrong_labels=10,missing_labels=5; "
+        "dials: wrong_labels, missing_labels, wrong_concepts, missing_concepts, and train_cue and test_cue, "
+        "by which shift depends on the label. Default: none.",
+        "--annotation",
+    )
     sizes: _TEXTS = _option(("small",), "Train size.", "--size")
     repeats: _REPEATS = _option((1, 2, 3, 4, 5), "Number of train splits.", "--repeats")
     sources: _TEXTS = _option(

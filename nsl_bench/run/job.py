@@ -1,11 +1,12 @@
 """Jobs: complete descriptions of single runs, which determine their results."""
 
 import re
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Self
 
 from nsl_bench.core import cache, registry
+from nsl_bench.core.annotation import Annotation
 from nsl_bench.core.declared import Is, Written, checked
 from nsl_bench.core.seeding import stable_hash
 from nsl_bench.core.shift import STANDARD
@@ -126,6 +127,8 @@ class Job(Written):
         test_task_version: version of the test task's data; empty for the task itself.
         test_source_fingerprint: fingerprint of the image source with the test task's concepts; empty for the
             task itself.
+        annotation: dials of wrong and missing labels and of shift that depends on them
+            (`nsl_bench.core.annotation`); empty for none.
     """
 
     benchmark: str
@@ -154,6 +157,7 @@ class Job(Written):
     test_task: str = ""
     test_task_version: str = ""
     test_source_fingerprint: str = ""
+    annotation: str = field(default="", metadata={"later": True})
 
     @property
     def task(self) -> str:
@@ -180,9 +184,17 @@ class Job(Written):
         """The run's share of shifted examples on its curve, 0..100."""
         return self.shift_pair.percent
 
+    @property
+    def split_annotation(self) -> Annotation:
+        """The annotation of its examples: learners of some tracks see true concepts, others a network's."""
+        dials = Annotation.parse(self.annotation)
+        sees = self.track in ("symbolic", "concept_labels")
+        return dials if sees else dials.without("wrong_concepts", "missing_concepts")
+
     def identity(self) -> dict[str, Any]:
         """All values that determine the run's result; paths of folders and the release do not."""
-        without = _OUTSIDE if self.test_task else (*_OUTSIDE, *TEST_TASK)
+        without = (*_OUTSIDE, *(() if self.test_task else TEST_TASK))
+        without += () if self.annotation else ("annotation",)
         fields_kept = {name: value for name, value in asdict(self).items() if name not in without}
         return {**fields_kept, "source": source_identity(self.source)}
 
@@ -192,8 +204,9 @@ class Job(Written):
 
     def fit_key(self) -> str:
         """A name of what its learner learns: runs with the same one differ in their test set only."""
+        learned_from = replace(self, annotation=str(Annotation.parse(self.annotation).without("test_cue")))
         identity_fields = {
-            name: value for name, value in self.identity().items() if not name.startswith("test_")
+            name: value for name, value in learned_from.identity().items() if not name.startswith("test_")
         }
         if self.test_source_fingerprint not in ("", self.source_fingerprint):
             identity_fields["concepts_of"] = self.test_task  # the learner has the concepts of both tasks
@@ -212,7 +225,8 @@ class Job(Written):
 
     def __str__(self) -> str:
         task = f"{self.benchmark} -> {self.test_task}" if self.test_task else self.benchmark
-        return f"{task} {self.learner} {self.shift_pair} {self.size} {self.repeat}"
+        annotation = f" {self.annotation}" if self.annotation else ""
+        return f"{task} {self.learner} {self.shift_pair}{annotation} {self.size} {self.repeat}"
 
 
 def source_identity(source: str) -> str:

@@ -14,6 +14,7 @@ from nsl_bench.run.record import Record
 _ABOUT = (
     "benchmark",
     "test_task",
+    "annotation",
     "learner",
     "network",
     "shift",
@@ -74,7 +75,7 @@ def _tensorboard(folder: Path) -> Log:
     def log(record: Record) -> None:
         job = record.job
         line = "-".join(map(str, filter(None, (job.learner, job.network, job.repeat, job.learner_draw))))
-        where = " ".join(filter(None, (job.benchmark, job.test_task, job.size, job.shift)))
+        where = " ".join(filter(None, (job.benchmark, job.test_task, job.size, job.shift, job.annotation)))
         with writer_of(str(folder / "tensorboard" / line.replace("/", "_"))) as writer:
             for name, value in record.metrics.items():
                 writer.add_scalar(f"{name}/{where}", value, round(job.percent))

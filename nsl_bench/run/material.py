@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nsl_bench.core import registry
+from nsl_bench.core.annotation import Annotation
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.shift import Shift, resolve
 from nsl_bench.core.source import ImageSource
 from nsl_bench.core.types import ConceptSpace, Part, Predictions, Split
 from nsl_bench.data.content import content_hash
-from nsl_bench.data.splits import make_source, make_split, symbolic_split, task_of_split
+from nsl_bench.data.splits import make_source, make_split, mislabelled, symbolic_split, task_of_split
 from nsl_bench.learners.view import View
 from nsl_bench.run.job import PROTOCOL, Job
 from nsl_bench.run.structural_shift import covering, with_concepts, with_concepts_of
@@ -65,6 +66,17 @@ class ResolvedJob:
     def of(self, part: Part) -> ResolvedSet:
         """What a part is made of; the validation set is made as the train set is."""
         return self.test if part == "test" else self.train
+
+    def split(self, part: Part) -> Split:
+        """The examples of a part, with images unless the track is symbolic."""
+        job, chosen = self.job, self.of(part)
+        which, splits = (job.size, job.repeat), None if job.splits is None else Path(job.splits)
+        asked: dict[str, Any] = {"seed": self.seed, "splits": splits}
+        if job.track == "symbolic":
+            split = symbolic_split(chosen.task, part, *which, **asked)
+            return job.split_annotation.labelled(split, chosen.task, *which, self.seed)
+        asked |= {"percent": chosen.percent, "annotation": job.split_annotation}
+        return make_split(chosen.task, chosen.source, part, *which, **asked)
 
 
 @dataclass(frozen=True)
@@ -144,7 +156,7 @@ class Materials:
     def __init__(self, device: str, workers: int) -> None:
         self._device, self._workers = device, workers
         self._tasks: dict[tuple[str, str], tuple[Benchmark, ImageSource]] = {}
-        self._networks: dict[tuple[str, str, str], Network] = {}
+        self._networks: dict[tuple[Any, ...], Network] = {}
         self._data: dict[Part, dict[tuple[Any, ...], Data]] = {part: {} for part in _KEPT}
 
     def of(self, job: Job, data_seed: DataSeed | None) -> Material:
@@ -181,6 +193,8 @@ class Materials:
         if job.test_task:
             named = (job.test_task, job.test_task_version, job.test_source_fingerprint)
             test = self._installed(job, job.tested, *named)
+        dials = Annotation.parse(job.annotation)
+        train, test = ((task, mislabelled(source, dials)) for task, source in (train, test))
         widest = covering(train[0], test[0])
         space = widest.concept_space
         network = self._network(job, *(train if widest is train[0] else test)) if job.network else None
@@ -220,7 +234,7 @@ class Materials:
         from nsl_bench.perception.trained_networks import trained
 
         assert job.network is not None
-        key = (job.network, task.spec, job.source)
+        key = (job.network, task.spec, job.source, source.network_fingerprint())
         if key not in self._networks:
             self._networks[key] = trained(job.network, task, source, device=self._device)
         return self._networks[key]
@@ -233,7 +247,7 @@ class Materials:
             *(job.benchmark, job.benchmark_version, job.test_task, job.test_task_version, job.source),
             *(job.seed, job.sealed, job.splits, job.network, job.track == "symbolic"),
             *("" if part == "test" else job.size, job.repeat if own else 0),
-            *(chosen.shift and chosen.shift.spec, chosen.percent),
+            *(chosen.shift and chosen.shift.spec, chosen.percent, job.annotation),
         )
         recent = self._data[part]
         if key not in recent:
@@ -245,20 +259,12 @@ class Materials:
     def _make(self, resolved: ResolvedJob, chosen: ResolvedSet, part: Part) -> Data:
         from nsl_bench.perception.predict import image_digests, predictions_of
 
-        job, space, task, source, shift = (
-            *(resolved.job, resolved.concept_space),
-            *(chosen.task, chosen.source, chosen.shift),
-        )
-        asked: dict[str, Any] = {
-            "seed": resolved.seed,
-            "splits": None if job.splits is None else Path(job.splits),
-        }
-        if job.track == "symbolic":
-            split = symbolic_split(task, part, job.size, job.repeat, **asked)
+        space, task, source, shift = resolved.concept_space, chosen.task, chosen.source, chosen.shift
+        split = resolved.split(part)
+        if resolved.job.track == "symbolic":
             digest = content_hash(split, task)
             split = with_concepts(split, space)
             return Data(split, None, Predictions.certain(split.concepts, len(space)), digest)
-        split = make_split(task, source, part, job.size, job.repeat, percent=chosen.percent, **asked)
         predictions = None
         if resolved.network is not None:
             predictions = predictions_of(split, source, shift, resolved.network, workers=self._workers)

@@ -12,13 +12,15 @@ A plan file has one or several grids. A grid is every combination of its lists::
 Missing keys have the defaults of the command line.
 """
 
+import inspect
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
 from nsl_bench.core import registry
+from nsl_bench.core.annotation import Annotation
 from nsl_bench.core.benchmark import Benchmark, not_here
 from nsl_bench.core.declared import checked, read_toml
 from nsl_bench.core.errors import UserError
@@ -106,6 +108,7 @@ def _jobs_on(
         resolve(shift, task, images)
     tested = dict.fromkeys(_tested(task, spec, source, grid) for spec in grid.test_tasks or ("",))
     named = dict.fromkeys(_named(pair, task, images) for pair in shift_pairs(grid))
+    annotations = _annotations(grid, named)
     for size in grid.sizes:
         task.size(size)
     if not grid.splits and task.own_tests:
@@ -115,9 +118,9 @@ def _jobs_on(
     fingerprint = _checked_splits(Path(grid.splits), task, grid) if grid.splits else ""
     for network, version in versions.items():
         every = itertools.product(
-            grid.sizes, grid.repeats, named, learners.items(), grid.learner_draws, tested
+            *(grid.sizes, grid.repeats, named, annotations, learners.items(), grid.learner_draws, tested)
         )
-        for size, repeat, pair, (learner, about), draw, test in every:
+        for size, repeat, pair, annotation, (learner, about), draw, test in every:
             symbolic = grid.track == "symbolic" and about.track == "pretrained"
             track: Track = "symbolic" if symbolic else about.track
             yield Job(
@@ -140,7 +143,29 @@ def _jobs_on(
                 learner_draw=draw,
                 protocol=PROTOCOL,
                 **dict(zip(TEST_TASK, test, strict=True)),
+                annotation=annotation,
             )
+
+
+def _annotations(grid: Grid, pairs: Iterable[ShiftPair]) -> list[str]:
+    """The annotations of a grid as jobs have them, each once."""
+    parsed = [Annotation.parse(text) for text in grid.annotations or ("",)]
+    for part in ("train", "test"):
+        cued = any(getattr(one, f"{part}_cue") for one in parsed)
+        if cued and not any(getattr(pair, f"{part}_percent") for pair in pairs):
+            raise UserError(
+                f"{part}_cue requires shifted {part} examples; name a shift with --shift and a share with "
+                f"--shares or --{part}-shares."
+            )
+    for network in grid.networks if any(one.wrong_concepts or one.missing_concepts for one in parsed) else ():
+        spec = registry.Spec.parse(network)
+        factory = registry.factory("network", spec.name)
+        starts = "weights" in inspect.signature(factory).parameters
+        if factory is GivenPredictions or ("weights" in spec.kwargs and not starts):
+            raise UserError(
+                f"wrong_concepts and missing_concepts require a network that is trained; {network} is given."
+            )
+    return list(dict.fromkeys(map(str, parsed)))
 
 
 def _by_preset(grid: Grid, task: Benchmark, images: ImageSource) -> Grid:

@@ -11,14 +11,14 @@ import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
-from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from PIL import Image
 
 from nsl_bench.api.results import Results
 from nsl_bench.cli import main
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.metrics import METRICS
-from nsl_bench.report.curves import draw
+from nsl_bench.report.curves import Series, draw, draw_series
 from nsl_bench.report.escaping import csv_text
 from nsl_bench.report.intervals import intervals
 from nsl_bench.report.ordering import in_order
@@ -182,19 +182,10 @@ def test_curves_are_pictures(runs: pd.DataFrame, tmp_path: Path) -> None:
         assert picture.format == "PNG" and min(picture.size) > 300
 
 
-def test_other_peoples_curves_are_dashed(
-    runs: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    drawn = []
-    plot = Axes.plot
-    monkeypatch.setattr(Axes, "plot", lambda *a, **k: drawn.append((a[1:], k)) or plot(*a, **k))
-    theirs = pd.DataFrame(
-        {"learner": "ffnsl", "network": "softmax", "shift": "noir", "metric": "framework_accuracy"}
-        | {"percent": [100, 0], "mean": [0.4, 1.0]}
-    )
-    draw(runs, tmp_path, ["framework_accuracy"], theirs)
-    dashed = [list(points[1]) for points, how in drawn if how.get("ls") == "--" and len(points[1])]
-    assert dashed == [[1.0, 0.4]]
+def test_other_peoples_curves_are_dashed() -> None:
+    both = [Series("", ((0.0, 1.0, 0.0), (100.0, 0.4, 0.0)), 0, theirs) for theirs in (False, True)]
+    ours, published = draw_series(Figure().subplots(), both, unit=True, logarithmic=False)
+    assert ours.get_linestyle() != published.get_linestyle() == "--"
 
 
 def test_short_names_stay_different() -> None:
