@@ -82,13 +82,21 @@ def _panels(
     return figure, list(axes.flat[: len(names)])
 
 
-def lines(found: pd.DataFrame, path: Path, *, columns: int = 3, height: float = 2.1) -> Path:
+def lines(
+    found: pd.DataFrame,
+    path: Path,
+    *,
+    columns: int = 3,
+    height: float = 2.1,
+    x: str = "share of shifted examples (%)",
+) -> Path:
     """Lines over shares of shifted examples, those of a paper dashed.
 
     Args:
         found: columns panel, line, share, mean and error. A paper's line has a name that ends so.
         columns: panels side by side.
         height: of a panel, in inches.
+        x: what the axis is.
     """
     panels = list(found.groupby("panel", sort=False))
     names = list(dict.fromkeys(found["line"].str.removesuffix(PAPER)))
@@ -106,7 +114,7 @@ def lines(found: pd.DataFrame, path: Path, *, columns: int = 3, height: float = 
                 own["share"], own["mean"], own["error"].fillna(0), marker=MARKERS[slot], ms=3.5, **look
             )
     for axis in axes[-columns:]:
-        axis.set_xlabel("share of shifted examples (%)", fontsize=8)
+        axis.set_xlabel(x, fontsize=8)
     legend(figure, {name: handles[name] for name in sorted(handles, key=[*names, "the paper"].index)})
     save(figure, path)
     return path

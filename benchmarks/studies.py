@@ -1,7 +1,8 @@
-"""Rivals with 100 times the data, a page of docs/results.
+"""Rivals with 100 times the data, and train labels that are wrong: pages of docs/results.
 
     python benchmarks/studies.py data --shared ../shared --jobs 2 [--task NAME --repeats 1 --shares 0,50]
     python benchmarks/studies.py data --page
+    python benchmarks/studies.py annotation [--repeats 1 --shares 0,20]
 
 Results are kept in results/studies; a second call does only what is missing. `--shared` has the real images.
 With `--page`, or with fewer splits or shares than all, tasks keep the tables of the page that are there.
@@ -22,13 +23,14 @@ import pandas as pd
 import pictures
 from kept import keep, say, take
 from nsl_bench.leaderboard.comparing import Comparison
-from pages import Top, kept, markdown, page, points
+from pages import INTERVALS, Top, kept, kept_table, lead, losses, markdown, mean_of, number, page, points
 
 from nsl_bench.api.results import Results
+from nsl_bench.core import registry
 from nsl_bench.core.metrics import METRICS
 from nsl_bench.report.intervals import example_scores
 from nsl_bench.report.published.papers import ffnsl2023
-from nsl_bench.report.tables import summarise
+from nsl_bench.report.tables import over, summarise
 from nsl_bench.run.bench import Bench
 from nsl_bench.run.job import Job
 from nsl_bench.run.plan import plan
@@ -250,10 +252,66 @@ def data(options: argparse.Namespace) -> None:
     )
 
 
+WRONG = (0, 10, 20, 40, 60, 80)
+"""Shares of wrong train labels (%)."""
+
+WRONG_TASK = "follow_suit"
+
+
+def annotation(options: argparse.Namespace) -> None:
+    """FFNSL and a random forest with wrong train labels."""
+    if not options.page:
+        store = Store(options.results / "annotation")
+        texts = [f"wrong_labels={share}" for share in map(int, options.shares or WRONG)]
+        repeats = range(1, options.repeats + 1)
+        jobs = plan(WRONG_TASK, ["ffnsl", "random_forest"], annotations=texts, repeats=repeats)
+        sweep(jobs, store, Bench(limits=Limits()), say, executor=Executor(options.jobs))
+        runs = store.frame()
+        runs = over(runs[runs["key"].isin({job.key() for job in jobs})], "wrong_labels")
+        rows = [
+            {"metric": str(row.metric), "wrong labels (%)": f"{row.percent:g}", "learner": row.learner}
+            | {"splits": row.n, "mean": number(row.mean, row.std_err)}
+            for row in summarise(runs, [*ASKED]).itertuples()
+        ]
+        kept(options.docs, "annotation", "means", rows)
+    means = kept_table(options.docs, "annotation", "means")
+    tested = registry.create("benchmark", WRONG_TASK).test_size
+    leads = []
+    for place, group in means.groupby(["metric", "wrong labels (%)"], sort=False):
+        of = dict(zip(group["learner"], group["mean"], strict=True))
+        found = lead(
+            of["ffnsl"], of["random_forest"], int(group["splits"].iloc[0]), tested,
+            most=2.0 if place[0] == "brier_score" else 1.0,
+        )  # fmt: skip
+        leads.append({"metric": ASKED[place[0]], "wrong labels (%)": place[1], "lead": found})
+    shown = means.assign(
+        panel=means["metric"].map(ASKED), line=means["learner"], share=means["wrong labels (%)"].astype(float)
+    )
+    shown[["mean", "error"]] = [mean_of(text) for text in means["mean"]]
+    behind = sum(row["lead"][0] < 0 for row in leads)
+    path = options.docs / "annotation" / "means.png"
+    page(
+        options.docs,
+        "annotation",
+        Top(
+            "Wrong train labels",
+            "Does FFNSL stay ahead of a random forest when train labels are wrong?",
+            f"FFNSL is behind the random forest in {behind} of {len(leads)} comparisons.",
+            "python benchmarks/studies.py annotation --page",
+            "Accuracy on images and Brier score over the share of wrong train labels",
+        ),
+        pictures.lines(shown, path, columns=2, x="wrong train labels (%)"),
+        losses(leads),
+        f"Follow Suit on the embedded decks, {means['splits'].iloc[0]} small train splits, unshifted images, "
+        f"the Softmax network. Labels of test examples are right. {INTERVALS}",
+        {"means": "means with standard errors over train splits, by metric, share and learner"},
+    )
+
+
 def main() -> None:
     """Run the studies that are named."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("study", choices=["data"])
+    parser.add_argument("study", choices=["data", "annotation"])
     parser.add_argument("--shared", type=Path, default=Path("../shared"))
     parser.add_argument("--results", type=Path, default=Path("results/studies"))
     parser.add_argument("--docs", type=Path, default=Path("docs/results"))
@@ -262,7 +320,8 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=REPEATS, help="train splits")
     parser.add_argument("--shares", type=_shares, default=(), help="e.g. 0,50; all by default")
     parser.add_argument("--page", action="store_true", help="write the page from its tables")
-    data(parser.parse_args())
+    options = parser.parse_args()
+    {"data": data, "annotation": annotation}[options.study](options)
 
 
 def _shares(text: str) -> tuple[float, ...]:

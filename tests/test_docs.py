@@ -96,9 +96,20 @@ def test_the_readme_learner_runs(tmp_path: Path) -> None:
     assert result.return_value == 0, result.output
 
 
-def test_the_readme_python_example_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (code,) = (block for block in python_blocks("README.md") if "nsl_bench.load" in block)
-    example(code, tmp_path, capsys)
+@pytest.mark.parametrize(
+    ("page", "of_blocks", "printed"),
+    [
+        ("README.md", "nsl_bench.load", ()),
+        ("docs/python.md", "", ("sharp shares", "p_value")),
+        ("docs/structure.md", "", ("| follow_suit:players=3 | random_forest | not applicable", "('my_game:")),
+        ("docs/tasks.md", "annotation", ("20 of 200 train labels are wrong",)),
+    ],
+)
+def test_examples_of_a_page_run(
+    page: str, of_blocks: str, printed: Sequence[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = example("\n".join(b for b in python_blocks(page) if of_blocks in b), tmp_path, capsys)
+    assert all(words in said for words in printed)
 
 
 def test_the_pytorch_page_learns_concepts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -109,11 +120,6 @@ def test_the_pytorch_page_learns_concepts(tmp_path: Path, capsys: pytest.Capture
     assert standard > 0.9 > 0.6 > shifted
 
 
-def test_the_python_page_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said = example("\n".join(python_blocks("docs/python.md")), tmp_path, capsys)
-    assert "sharp shares" in said and "p_value" in said
-
-
 def test_the_page_on_tables_prints_what_it_says(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -121,12 +127,6 @@ def test_the_page_on_tables_prints_what_it_says(
     monkeypatch.chdir(tmp_path)
     (code,), (_, shown) = python_blocks(page), (ROOT / page).read_text(encoding="utf-8").split("```text\n")
     assert example(code, tmp_path, capsys).startswith(shown.partition("```")[0])
-
-
-def test_the_page_on_structure_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    said = example("\n".join(python_blocks("docs/structure.md")), tmp_path, capsys)
-    assert "| follow_suit:players=3 | random_forest | not applicable" in said
-    assert "not_applicable" in said and "('my_game:players=3'" in said
 
 
 def test_a_learner_with_rules_alone() -> None:

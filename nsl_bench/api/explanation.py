@@ -246,19 +246,11 @@ def explain(
             )
         if share is None:
             share = 0.0 if shift == STANDARD else 100.0
-        (job,) = plan(
-            task,
-            ["explained"],
-            shifts=shift,
-            percents=[share],
-            sizes=size or next(iter(registry.create("benchmark", task).sizes)),
-            repeats=[repeat],
-            sources=source,
-            networks=network,
-            seed=seed,
-            sealed="" if data_seed is None else data_seed.commitment,
-            describe=lambda learner: About("pretrained", ""),
-        )
+        size = size or next(iter(registry.create("benchmark", task).sizes))
+        asked: dict[str, Any] = {"sizes": size, "repeats": [repeat], "sources": source, "networks": network}
+        asked |= {"shifts": shift, "percents": [share], "seed": seed}
+        asked["sealed"] = "" if data_seed is None else data_seed.commitment
+        (job,) = plan(task, ["explained"], describe=lambda learner: About("pretrained", ""), **asked)
     else:
         # Data are made alike by every protocol.
         job = replace(

@@ -194,10 +194,7 @@ class Results:
         return result
 
     def over(self, dial: str) -> Results:
-        """These runs with a dial of their annotation as what curves, tables and figures are over.
-
-        Args:
-            dial: wrong_labels, missing_labels, wrong_concepts, missing_concepts, train_cue or test_cue.
+        """These runs with curves, tables and figures over a dial of their annotation, e.g. wrong_labels.
 
         Raises:
             UserError: an unknown dial.

@@ -6,6 +6,7 @@ missing at one share is so at every larger one. Labels of test sets stay as they
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, replace
 from typing import Annotated, Any
@@ -52,7 +53,9 @@ class Annotation(Declared):
             dial, _, value = (part.strip() for part in piece.partition("="))
             if dial in values:
                 raise UserError(f"{where}{dial} is given twice; give it once.")
-            values[dial] = _number(value)
+            values[dial] = value
+            with contextlib.suppress(ValueError):
+                values[dial] = float(value)
         result = checked(cls, values, where)
         for what in ("labels", "concepts"):
             if (total := getattr(result, f"wrong_{what}") + getattr(result, f"missing_{what}")) > 100:
@@ -124,13 +127,6 @@ DIALS = tuple(one.name for one in fields(Annotation))
 def dial_among(shifts: Iterable[str]) -> str:
     """The dial that stands in place of shifts in results; empty if there is none."""
     return next((shift for shift in shifts if shift in DIALS), "")
-
-
-def _number(text: str) -> float | str:
-    try:
-        return float(text)
-    except ValueError:
-        return text
 
 
 def _chosen(n: int, wrong: float, missing: float, rng: np.random.Generator) -> tuple[Bools, Bools]:

@@ -148,10 +148,7 @@ class Open(Declared):
 
 
 class Written(Open):
-    """The form of what this program writes whole: every field must be there, whatever its default.
-
-    Except one with ``"later"`` among its ``metadata``, which older versions do not write.
-    """
+    """The form of what this program writes whole: all fields must be there, but those marked ``"later"``."""
 
     @classmethod
     def _is_required(cls, given: Field[Any]) -> bool:

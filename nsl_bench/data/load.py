@@ -141,17 +141,9 @@ def load(
         change = resolve(shift, task, images)
         if percent and change is None:
             raise no_shift(percent, list(named_shifts(task, images)))
-        examples = make_split(
-            task,
-            images,
-            part,
-            size or next(iter(task.sizes)),
-            repeat,
-            percent=percent,
-            seed=seed,
-            splits=None if splits is None else Path(splits),
-            annotation=Annotation.parse(annotation),
-        )
+        asked: dict[str, Any] = {"percent": percent, "seed": seed, "annotation": Annotation.parse(annotation)}
+        asked["splits"] = None if splits is None else Path(splits)
+        examples = make_split(task, images, part, size or next(iter(task.sizes)), repeat, **asked)
         generated = Generated(task, images, change, examples)
         return generated.streamed() if streaming else generated.kept(workers)
     fixed = {"source": source, "seed": seed, "splits": splits, "annotation": annotation}

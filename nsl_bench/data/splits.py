@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
@@ -54,18 +54,14 @@ def mislabelled(source: ImageSource, dials: Annotation) -> ImageSource:
     fingerprint = source.network_fingerprint()
     rng = generator("annotation", source.name, fingerprint)
     labels = dials.concepts(source.labels("network"), len(source.concept_space), rng)
-    result = copy.copy(source)
+    result, by_part = copy.copy(source), {part: source.labels(part) for part in get_args(PoolPart)}
     vars(result).update(
-        labels=partial(_labels, source, labels),
+        labels={**by_part, "network": labels}.__getitem__,
         render=source.render,
         segmentation=source.segmentation,
         network_fingerprint=partial(cache.key, fingerprint, *shares),
     )
     return result
-
-
-def _labels(source: ImageSource, of_networks: Ints16, part: PoolPart) -> Ints16:
-    return of_networks if part == "network" else source.labels(part)
 
 
 def check_percent(percent: float) -> float:

@@ -144,11 +144,7 @@ def with_standard(runs: pd.DataFrame, *, all_ends: bool = False) -> pd.DataFrame
 
 
 def over(runs: pd.DataFrame, dial: str) -> pd.DataFrame:
-    """The runs with a dial of their annotation in place of shift and share, which are the rest of it.
-
-    Args:
-        dial: one of `nsl_bench.core.annotation.DIALS`; curves, tables and figures are then over its values.
-    """
+    """The runs with a dial of their annotation in place of shift and share, which become part of the rest."""
     if dial not in DIALS:
         raise unknown("dial", dial, DIALS)
     values, rests = [], []
@@ -156,13 +152,12 @@ def over(runs: pd.DataFrame, dial: str) -> pd.DataFrame:
     for *pair, annotation in runs[columns].itertuples(index=False):
         dials, shifts = Annotation.parse(annotation), ShiftPair(*pair)
         values.append(getattr(dials, dial))
-        rest = str(dials.without(dial)), "" if shifts == ShiftPair() else str(shifts)
-        rests.append(", ".join(filter(None, rest)))
+        rests.append([str(dials.without(dial)), "" if shifts == ShiftPair() else str(shifts)])
     names = [dial if value else STANDARD for value in values]
-    shares = dict.fromkeys(("percent", "train_percent", "test_percent"), values)
-    return runs.assign(
-        **dict.fromkeys(("shift", "train_shift", "test_shift"), names), **shares, annotation=rests
-    )
+    made = runs.assign(annotation=[", ".join(filter(None, rest)) for rest in rests])
+    for part in ("", "train_", "test_"):
+        made = made.assign(**{f"{part}shift": names, f"{part}percent": values})
+    return made
 
 
 def in_shift(done: pd.DataFrame) -> pd.DataFrame:

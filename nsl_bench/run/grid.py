@@ -55,9 +55,8 @@ class Grid(Declared):
     test_percents: _SHARES = _option((), "Shares of shifted test examples (%).", "--test-shares")
     annotations: _TEXTS = _option(
         (),
-        "Shares (%) of wrong and missing labels that are trained on, e.g. wrong_labels=10,missing_labels=5; "
-        "dials: wrong_labels, missing_labels, wrong_concepts, missing_concepts, and train_cue and test_cue, "
-        "by which shift depends on the label. Default: none.",
+        "Shares (%) of labels that are changed, e.g. wrong_labels=10,missing_labels=5. Dials: wrong_labels, "
+        "missing_labels, wrong_concepts, missing_concepts; train_cue and test_cue tie shift to the label.",
         "--annotation",
     )
     sizes: _TEXTS = _option(("small",), "Train size.", "--size")

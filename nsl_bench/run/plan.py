@@ -153,18 +153,12 @@ def _annotations(grid: Grid, pairs: Iterable[ShiftPair]) -> list[str]:
     for part in ("train", "test"):
         cued = any(getattr(one, f"{part}_cue") for one in parsed)
         if cued and not any(getattr(pair, f"{part}_percent") for pair in pairs):
-            raise UserError(
-                f"{part}_cue requires shifted {part} examples; name a shift with --shift and a share with "
-                f"--shares or --{part}-shares."
-            )
+            raise UserError(f"{part}_cue requires shifted {part} examples; add --shift and --{part}-shares.")
     for network in grid.networks if any(one.wrong_concepts or one.missing_concepts for one in parsed) else ():
         spec = registry.Spec.parse(network)
-        factory = registry.factory("network", spec.name)
-        starts = "weights" in inspect.signature(factory).parameters
-        if factory is GivenPredictions or ("weights" in spec.kwargs and not starts):
-            raise UserError(
-                f"wrong_concepts and missing_concepts require a network that is trained; {network} is given."
-            )
+        make = registry.factory("network", spec.name)
+        if make is GivenPredictions or "weights" in {*spec.kwargs} - {*inspect.signature(make).parameters}:
+            raise UserError(f"wrong_concepts and missing_concepts require a trained network; got {network}.")
     return list(dict.fromkeys(map(str, parsed)))
 
 

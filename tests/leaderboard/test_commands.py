@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -154,6 +155,7 @@ def test_every_planned_run_has_its_cell() -> None:
     jobs = plan("sudoku_4x4", ["majority"], **shares)
     places = [contest_of(contests, job) for job in jobs]
     assert {cell for _, cell in filter(None, places)} == set(grids.cells)
+    assert not any(contest_of(contests, replace(job, annotation="wrong_labels=5")) for job in jobs)
     assert len(jobs) == len(grids.cells) == len(grids.percents) * grids.repeats
     assert str(Cell("rotate90", 50, 2)) == "rotate90 50 % repeat 2"
     (other,) = plan("sudoku_4x4", ["majority"], repeats=[grids.repeats + 1])

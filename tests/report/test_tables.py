@@ -180,9 +180,6 @@ def test_curves_are_pictures(runs: pd.DataFrame, tmp_path: Path) -> None:
     (path,) = draw(runs, tmp_path / "curves")
     with Image.open(path) as picture:
         assert picture.format == "PNG" and min(picture.size) > 300
-
-
-def test_other_peoples_curves_are_dashed() -> None:
     both = [Series("", ((0.0, 1.0, 0.0), (100.0, 0.4, 0.0)), 0, theirs) for theirs in (False, True)]
     ours, published = draw_series(Figure().subplots(), both, unit=True, logarithmic=False)
     assert ours.get_linestyle() != published.get_linestyle() == "--"
