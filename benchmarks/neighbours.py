@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import math
 import os
+import sys
 import time
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,6 +30,7 @@ from kept import say
 from pages import DOCS, Top, kept, kept_table, losses, markdown, number, page
 
 from nsl_bench.core.declared import Declared, Is, checked
+from nsl_bench.core.errors import UserError
 from nsl_bench.core.registry import Spec
 from nsl_bench.report.published.equivalence import Comparison, Mean, compare_means
 from nsl_bench.report.published.papers import table
@@ -69,7 +71,7 @@ class Task(Declared):
     Attributes:
         title, question, method: of the page.
         learners: specs by name, the first the one that the page is about; a network behind ``@``.
-        metrics: our metric for each of the CSV's.
+        metrics: our metric for each of the CSV's; of several, ``|`` between them, the first that a run has.
         settings: the published ones.
         unit: what published values call 1; 100 for percent.
         margin: differences below it count as none, in that unit.
@@ -90,12 +92,14 @@ class Task(Declared):
 
     def jobs(self, setting: Setting, learner: str, repeats: int, data: Path) -> list[Job]:
         """The runs of a learner in a setting."""
-        if setting.learners and learner not in setting.learners:
-            return []
         spec, _, network = self.learners[learner].partition(" @ ")
         grid = {k: v.format(data=data) if isinstance(v, str) else v for k, v in setting.grid.items()}
         repeated = range(1, repeats + 1)
-        return plan(setting.benchmark, [spec], networks=network or None, repeats=repeated, **grid)
+        try:
+            return plan(setting.benchmark, [spec], networks=network or None, repeats=repeated, **grid)
+        except UserError as error:
+            print(f"{setting.name}, {learner} is left out: {error}", file=sys.stderr)
+            return []
 
 
 def tasks() -> dict[str, Task]:
@@ -111,7 +115,8 @@ def measured(task: Task, store: Store, parts: Parts) -> Iterator[dict[str, objec
     for setting, learner, jobs in parts:
         done = [records[job.key()] for job in jobs if job.key() in records]
         for theirs, ours in task.metrics.items():
-            values = [task.unit * one.metrics[ours] for one in done if ours in one.metrics]
+            named = [next((m for m in ours.split("|") if m in one.metrics), None) for one in done]
+            values = [task.unit * one.metrics[m] for one, m in zip(done, named, strict=True) if m]
             if not values:
                 continue
             mean = Mean.of(values)
@@ -278,7 +283,7 @@ def main() -> int:
                 (setting, learner, task.jobs(setting, learner, options.repeats or task.repeats, data))
                 for data in [options.shared / "data"]
                 for setting in task.settings
-                for learner in task.learners
+                for learner in setting.learners or task.learners
                 if setting.name in (options.setting or [setting.name])
                 and learner in (options.learner or [learner])
             ]

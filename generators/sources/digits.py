@@ -1,4 +1,4 @@
-"""The image sources ``sklearn_digits``, ``mnist`` and ``mnist_train``: handwritten digits.
+"""The image sources ``sklearn_digits``, ``mnist``, ``mnist_train`` and ``mnist_like``: digits and the like.
 
 The pool has only the digits of the task's concept space. MNIST's train images are the network's. Its test
 images are divided into pools A and B, 70 to 30 for each digit. The FFNSL paper (section 5) gives 24,674
@@ -10,14 +10,18 @@ import json
 import math
 import re
 from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from importlib.util import find_spec
 from pathlib import Path
+from types import MappingProxyType
 from typing import BinaryIO, Literal
 
 import numpy as np
 from PIL import Image
 
+from nsl_bench.core.declared import Declared, checked, read_toml
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.files import opened, unpacked
 from nsl_bench.core.options import REQUIRED, option
@@ -40,7 +44,13 @@ Digits = tuple[UInts8, UInts8]
 
 
 class DigitPool(ImageSource):
-    """Images of digits in memory; the base class of both digit sources."""
+    """Images of digits in memory; the base class of the digit sources.
+
+    Attributes:
+        classes: how many classes have images of their own; larger numbers are shown by two digits.
+    """
+
+    classes = 10
 
     concept_space: ConceptSpace = option(ALL, "the digits to show, or numbers of two digits; 0 to 9 if None")
     seed: int = option(0, "determines which images go to which part of the pool", least=0)
@@ -64,10 +74,10 @@ class DigitPool(ImageSource):
     @cached_property
     def _pool(self) -> dict[PoolPart, Digits]:
         """Images and concepts of each part, in a fixed order, wanted digits only."""
-        concept = np.full(10, -1, np.int16)
+        concept = np.full(self.classes, -1, np.int16)
         numbers = {}
         for i, name in enumerate(self.concept_space.concepts):
-            if len(name) == 1:
+            if len(name) == 1 or 10 <= int(name) < self.classes:
                 concept[int(name)] = i
             else:
                 numbers[i] = name
@@ -126,7 +136,7 @@ def divide(digits: UInts8, shares: tuple[int, ...], seed: int) -> list[Ints]:
         The rows of each share and, last, those that remain.
     """
     chosen: list[list[Ints]] = [[] for _ in range(len(shares) + 1)]
-    for digit in range(10):
+    for digit in range(max(10, int(digits.max(initial=0)) + 1)):
         rows = np.flatnonzero(digits == digit)
         rows = rows[permutation(len(rows), seed, digit)]
         for k, share in enumerate(shares):
@@ -214,11 +224,15 @@ class Mnist(DigitPool):
 
     Attributes:
         instead: the option that does without the folder, as messages name it.
+        called: the data set.
+        files: the names of its four files.
     """
 
     name = "mnist"
     version = "1"
     instead = "download=true"
+    called = "MNIST"
+    files: Mapping[tuple[str, str], str] = MappingProxyType(_FILES)
     licence = "CC BY-SA 3.0"
     citation = "Y. LeCun, C. Cortes and C. J. C. Burges: The MNIST database of handwritten digits, 1998."
 
@@ -228,53 +242,70 @@ class Mnist(DigitPool):
     )
     whole: bool = option(
         False,
-        "whether pools A and B both have all test images, in the file's order, for splits that name images",
+        "whether pools A and B both have all test images, in the file's order, for splits that name images; "
+        "in ``mnist_train`` pool A has all train images",
         after="concept_space",
     )
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.download and not any(_complete(folder) for folder in self._folders()):
+        if self.download and not any(self._complete(folder) for folder in self._folders()):
             _download(self.root)
         self._find()
 
     def _folders(self, root: Path | None = None) -> tuple[Path, ...]:
         top = root or self.root
-        return (top / "MNIST" / "raw", top / "raw", top)
+        return (top / self.called / "raw", top / "raw", top)
+
+    def _complete(self, folder: Path) -> bool:
+        return all(idx_file(folder, name) for name in self.files.values())
 
     def digits(self, which: Literal["train", "test"]) -> Digits:
         """MNIST's train or test images of all digits, and the digit of each."""
-        return _digits(self._find(), which)
+        folder = self._find()
+        image_file, label_file = (idx_file(folder, self.files[which, kind]) for kind in ("images", "labels"))
+        if image_file is None or label_file is None:
+            raise UserError(f"The {self.called} folder {folder} has changed: a file is missing.")
+        images, labels = read_glyphs(image_file, label_file)
+        return self._checked(images, labels, label_file)
+
+    def _checked(self, images: UInts8, labels: UInts8, file: Path) -> Digits:
+        """The images of classes that count, with the class of each."""
+        if labels.size and labels.max() > 9:
+            raise UserError(f"{file}: labels must be between 0 and 9; got {labels.max()}.")
+        return images, labels
 
     def _find(self) -> Path:
+        called, names = self.called, self.files.values()
         for folder in self._folders():
-            if _complete(folder):
-                for name in _FILES.values():
+            if self._complete(folder):
+                for name in names:
                     with opened(idx_file(folder, name) or folder / name):
                         pass
                 return folder
-        mnist = next((f for f in self._folders() if any(idx_file(f, name) for name in _FILES.values())), None)
+        mnist = next((f for f in self._folders() if any(idx_file(f, name) for name in names)), None)
         if mnist:
-            missing = [name for name in _FILES.values() if idx_file(mnist, name) is None]
-            raise UserError(f"The MNIST folder {mnist} lacks {missing[0]} (or its .gz form).")
+            missing = [name for name in names if idx_file(mnist, name) is None]
+            raise UserError(f"The {called} folder {mnist} lacks {missing[0]} (or its .gz form).")
         deeper = [
             folder
             for folder in (subfolders(self.root) if self.root.is_dir() else ())
-            if any(_complete(place) for place in self._folders(folder))
+            if any(self._complete(place) for place in self._folders(folder))
         ]
         if deeper:
-            raise UserError(f"The MNIST folder {self.root} is one level too high; give {deeper[0]}.")
-        state = "is empty" if self.root.is_dir() and not any(self.root.iterdir()) else "has no MNIST files"
+            raise UserError(f"The {called} folder {self.root} is one level too high; give {deeper[0]}.")
+        state = (
+            "is empty" if self.root.is_dir() and not any(self.root.iterdir()) else f"has no {called} files"
+        )
         if not self.root.is_dir():
             state = "is a file" if self.root.exists() else "does not exist"
         raise UserError(
-            f"The MNIST folder {self.root} {state}. Put {', '.join(_FILES.values())} (or .gz) there or "
-            f"in {Path('MNIST') / 'raw'} below it, or use the option {self.instead}."
+            f"The {called} folder {self.root} {state}. Put {', '.join(names)} (or .gz) there or "
+            f"in {Path(called) / 'raw'} below it, or use the option {self.instead}."
         )
 
     def _parts(self) -> dict[PoolPart, Digits]:
-        folder = self._find()
-        network, test = (_digits(folder, which) for which in ("train", "test"))
+        network, test = self.digits("train"), self.digits("test")
         if self.whole:
             return {"network": network, "a": test, "b": test}
         a, b = divide(test[1], (70,), self.seed)
@@ -303,10 +334,6 @@ def _spelled(folder: Path, name: str) -> list[Path]:
     return sorted(one for one in plain if plain[one] in (name, f"{name}-gz"))
 
 
-def _complete(folder: Path) -> bool:
-    return all(idx_file(folder, name) for name in _FILES.values())
-
-
 def _download(root: Path) -> None:
     from torchvision.datasets import MNIST
 
@@ -316,17 +343,6 @@ def _download(root: Path) -> None:
         raise UserError(
             f"MNIST could not be downloaded to {root} ({error}); copy its four idx files there yourself."
         ) from error
-
-
-def _digits(folder: Path, which: str) -> Digits:
-    """Train or test images and their digits."""
-    image_file, label_file = (idx_file(folder, _FILES[which, kind]) for kind in ("images", "labels"))
-    if image_file is None or label_file is None:
-        raise UserError(f"The MNIST folder {folder} has changed: a file is missing.")
-    images, digits = read_glyphs(image_file, label_file)
-    if digits.size and digits.max() > 9:
-        raise UserError(f"{label_file}: labels must be between 0 and 9; got {digits.max()}.")
-    return images, digits
 
 
 def read_glyphs(image_file: Path, label_file: Path) -> Digits:
@@ -378,21 +394,69 @@ class MnistTrain(Mnist):
     """MNIST as papers divide it: its train images in pool A and its test images in pool B.
 
     It is for learners that train perception themselves, which see nearly all train images; ``mnist`` gives
-    those to networks. The network's part has 10 % of the train images of each digit; pool A has the others.
+    those to networks. The network's part has 10 % of the train images of each digit; pool A has the others,
+    with ``whole`` all train images.
     """
 
     name = "mnist_train"
-
-    def __post_init__(self) -> None:
-        if self.whole:
-            raise UserError("mnist_train has no option whole; use mnist:FOLDER,whole=true.")
-        super().__post_init__()
 
     def _parts(self) -> dict[PoolPart, Digits]:
         images, digits = self.digits("train")
         network, a = divide(digits, (10,), self.seed)
         return {
             "network": (images[network], digits[network]),
-            "a": (images[a], digits[a]),
+            "a": (images, digits) if self.whole else (images[a], digits[a]),
             "b": self.digits("test"),
         }
+
+
+@dataclass(frozen=True)
+class _Set(Declared):
+    """What is known of a data set in MNIST's format."""
+
+    called: str
+    licence: str
+    citation: str
+    classes: tuple[str, ...]
+    first: int = 0
+    prefix: str = ""
+
+
+class MnistLike(Mnist):
+    """Another data set in MNIST's format, whose classes are the concepts 0, 1, 2 ...: clothes or letters.
+
+    Pools are those of ``mnist``. Of EMNIST's split ``balanced`` it has the classes from the letter B on.
+    """
+
+    name = "mnist_like"
+    instead = "which for another data set"
+
+    which: Literal["fashion", "kmnist", "emnist"] = option(
+        "fashion", "the data set: Fashion-MNIST, Kuzushiji-MNIST or EMNIST", after="concept_space"
+    )
+
+    def __post_init__(self) -> None:
+        path = Path(__file__).with_name("mnist_like.toml")
+        told = checked(_Set, read_toml(path, "The file of data sets")[self.which], f"{path}: ")
+        if self.download:
+            raise UserError("mnist_like: download must be false; put the files into the folder yourself.")
+        names = ", ".join(f"{k} {name}" for k, name in enumerate(told.classes))
+        self.called, self.licence = told.called, told.licence
+        self.citation = f"{told.citation} Concepts: {names}."
+        self._first, self.classes = told.first, len(told.classes)
+        if told.prefix:
+            self.files = {
+                (which, kind): f"{told.prefix}-{which}-{kind}-idx{dimensions}-ubyte"
+                for which in ("train", "test")
+                for kind, dimensions in (("images", 3), ("labels", 1))
+            }
+        super().__post_init__()
+        last = max(map(int, self.concept_space.concepts))
+        if last >= self.classes:
+            raise UserError(f"{self.called} has {self.classes} classes; got the concept {last}.")
+
+    def _checked(self, images: UInts8, labels: UInts8, file: Path) -> Digits:
+        """EMNIST's images are turned over; classes before the first one are left out."""
+        wanted = (labels >= self._first) & (labels < self._first + self.classes)
+        images, labels = images[wanted], labels[wanted] - np.uint8(self._first)
+        return (images.swapaxes(1, 2) if self.which == "emnist" else images), labels

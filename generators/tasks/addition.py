@@ -1,7 +1,8 @@
-"""Addition of two numbers whose digits are images, from the least significant digit on.
+"""Addition of two numbers whose digits are images: each digit of the sum is a label, or the sum is one.
 
 Liu, Xu, Van den Broeck, Liang: "Out-of-Distribution Generalization by Neural-Symbolic Joint Training" (AAAI
-2023), section 6.
+2023), section 6; Manhaeve, Dumancic, Kimmig, Demeester, De Raedt: "DeepProbLog: Neural Probabilistic Logic
+Programming" (NeurIPS 2018), section 5.1.
 """
 
 from collections.abc import Mapping
@@ -10,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from nsl_bench.core.benchmark import Benchmark, Family
+from nsl_bench.core.benchmark import Benchmark, Family, Layout
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.options import option
 from nsl_bench.core.types import AnyInts, ConceptSpace, Ints16, LabelSpace, Part, Split
@@ -127,3 +128,67 @@ class Addition(Benchmark):
 
     def facts(self, slot: int, concept: str) -> tuple[str, ...]:
         return (f"digit({self.slots[slot]},{concept})",)
+
+
+_OF_MNIST: Mapping[Part, tuple[int, ...]] = MappingProxyType(
+    {
+        "train": (5923, 6742, 5958, 6131, 5842, 5421, 5918, 6265, 5851, 5949),
+        "test": (980, 1135, 1032, 1010, 982, 892, 958, 1028, 974, 1009),
+    }
+)
+"""How often MNIST's train and test images show each digit."""
+
+
+class AdditionSum(Benchmark):
+    """Predict the sum of two numbers from the images of their digits.
+
+    Digits are those of MNIST's images in random order, so that on `mnist_train:FOLDER,whole=true` the largest
+    train set and the test set show each image once. Train and test sets share numbers, but no image.
+    """
+
+    name = "addition_sum"
+    version = "1.0.0"
+    description = "What do two numbers in images of digits add up to? The sum is one label."
+    concept_space = DIGITS
+    bias = _PROGRAMS["sum_bias"]
+    true_rule = _PROGRAMS["sum_rule"]
+    repeats = 10
+    sources = Addition.sources
+    named_shifts = Addition.named_shifts
+    family = Family("addition_sum", ("addition_sum", "addition_sum:digits=2"), "number of digits")
+
+    digits: int = option(1, "digits of each number", least=1, most=2)
+
+    def __post_init__(self) -> None:
+        n = self.digits
+        self.name = self.spec_with()
+        self.slots = tuple(f"{which}_{place}" for which in ("first", "second") for place in range(n, 0, -1))
+        sums = range(2 * 10**n - 1)
+        self.labels = LabelSpace(tuple(map(str, sums)), tuple(f"sum({total})" for total in sums))
+        self.sizes = {"small": 320, "large": 30_000 // n}
+        self.test_size = 5_000 // n
+        self.background = _PROGRAMS["sum_background"] + _PROGRAMS[f"sum_notation_{n}"]
+        self.inputs = f"1 {{ digit(S,P,0..9) }} 1 :- S = (first;second), P = 1..{n}."
+
+    def generate(
+        self, part: Part, size: str, repeat: int, rng: np.random.Generator, exclude: Split | None = None
+    ) -> Split:
+        """Numbers of the digits of MNIST's images; there are too few numbers to keep any from both parts."""
+        n = self.test_size if part == "test" else self.size(size)
+        images = np.repeat(np.arange(10, dtype=np.int16), _OF_MNIST["test" if part == "test" else "train"])
+        rounds = -(-n * len(self.slots) // len(images))
+        drawn = np.concatenate([rng.permutation(images) for _ in range(rounds)])
+        concepts = drawn[: n * len(self.slots)].reshape(n, len(self.slots))
+        return Split(part, self.concept_space, concepts, concepts @ self._values)
+
+    @property
+    def _values(self) -> Ints16:
+        """int16 [slots]: what a 1 in a slot adds to the sum."""
+        return np.tile(10 ** np.arange(self.digits - 1, -1, -1, dtype=np.int16), 2)
+
+    def layout(self) -> Layout:
+        """One number a row."""
+        return Layout(2, self.digits)
+
+    def facts(self, slot: int, concept: str) -> tuple[str, ...]:
+        return (f"digit({self.slots[slot].replace('_', ',')},{concept})",)

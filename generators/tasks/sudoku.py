@@ -81,7 +81,7 @@ class Sudoku(Benchmark):
         members = (f"sudoku_4x4{option}", f"sudoku_9x9{option}")
         self.family = Family(f"sudoku{option}", members, "side of the grid")
         self.labels = LabelSpace(("valid", "invalid"), (None, "invalid"))
-        self.concept_space = digits(n)
+        self.concept_space = self._concepts()
         self.slots = tuple(f"cell_{r}_{c}" for r in range(1, n + 1) for c in range(1, n + 1))
         self.sizes = {"small": 320, "large": 32_000}
         self.test_size = 1000
@@ -90,6 +90,9 @@ class Sudoku(Benchmark):
             self._grid_knowledge()
         else:
             self._reduced_knowledge()
+
+    def _concepts(self) -> ConceptSpace:
+        return digits(self.n)
 
     def _name(self) -> str:
         """The shortest spec that makes this task."""
@@ -116,7 +119,8 @@ class Sudoku(Benchmark):
             *(f'row("{r}, {c}", {r}).' for r, c in cells),
             *(f'col("{r}, {c}", {c}).' for r, c in cells),
             *(f'block("{r}, {c}", {(r - 1) // high * high + (c - 1) // wide + 1}).' for r, c in cells),
-            *(f"{kind}(1..{n})." for kind in ("num", "row", "col", "block")),
+            f"num({self.concept_space.concepts[0]}..{self.concept_space.concepts[-1]}).",
+            *(f"{kind}(1..{n})." for kind in ("row", "col", "block")),
             "cell(C) :- digit(C, _).",
             "neq(X, Y) :- cell(X), cell(Y), X != Y.",
         ]
@@ -233,7 +237,7 @@ class Sudoku(Benchmark):
         grids = np.asarray(concepts).reshape(-1, n, n)
         blocks = grids.reshape(-1, n // rows, rows, n // columns, columns).swapaxes(2, 3).reshape(-1, n, n)
         repeats = np.zeros((len(grids), 3), np.bool_)
-        for digit in range(n):
+        for digit in range(len(self.concept_space)):
             for k, view in enumerate((grids, grids.swapaxes(1, 2), blocks)):
                 repeats[:, k] |= ((view == digit).sum(axis=2) > 1).any(axis=1)
         return repeats.astype(np.float32)

@@ -149,6 +149,10 @@ def test_metrics_of_probabilities() -> None:
     assert predictions.invalid_mass(given) == pytest.approx(0.5)
     assert predictions.log_loss(given, labels) == pytest.approx(-np.log([0.75, 0.5, 1e-15]).mean())
     assert predictions.most_probable(given).tolist() == [0, 1, -1]
+    sure = np.array([0.2, 0.7, 0.1, 0.7])
+    area = predictions.label_auroc(np.stack([1 - sure, sure], axis=1), [0, 0, 1, 1])
+    assert area == pytest.approx(roc_auc_score([0, 0, 1, 1], sure))
+    assert math.isnan(predictions.label_auroc(given, [0, 0, 0]))
     assert predictions.most_probable(np.array([[0.5, 0.5]])).tolist() == [0]
     count, confidence, right = predictions.reliability(given, labels, bins=4)
     assert count.tolist() == [1, 1, 1, 0] and right.tolist() == [0, 1, 1, 0]

@@ -212,6 +212,15 @@ def detection_auroc(uncertainty: npt.ArrayLike, shifted: npt.ArrayLike) -> float
     return float((hits * (below + others / 2)).sum()) / pairs
 
 
+def label_auroc(probabilities: Probabilities, labels: npt.ArrayLike) -> float:
+    """Area under the ROC curve of telling each label by its probability, a mean over labels; NaN for one."""
+    found = [
+        detection_auroc(column, np.equal(labels, k)) for k, column in enumerate(np.transpose(probabilities))
+    ]
+    known = [area for area in found if area == area]
+    return float(np.mean(known)) if known else float("nan")
+
+
 def fpr_at_95(uncertainty: npt.ArrayLike, shifted: npt.ArrayLike) -> float:
     """False-positive rate at which 95 % of the shifted examples are detected; lower is better.
 

@@ -116,6 +116,7 @@ METRICS = (
     _of_probabilities("probabilistic_accuracy", "probabilistic accuracy", True, of.probabilistic_accuracy),
     _of_probabilities("calibration_error", "calibration error", False, of.calibration_error),
     _of_probabilities("log_loss", "log loss", False, of.log_loss, bounds=(0.0, inf)),
+    _of_probabilities("label_auroc", "AUROC of labels", True, of.label_auroc),
     _of_probabilities("invalid_mass", "invalid mass", False, lambda given, _: of.invalid_mass(given)),
     _of_probabilities(
         "framework_accuracy_probabilistic",
