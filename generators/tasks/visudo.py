@@ -42,6 +42,9 @@ class ViSudo(Sudoku):
         test: number of test grids.
     """
 
+    version = "1.0.0"
+    sources = (*Sudoku.sources, "mnist_like")
+
     def __init__(
         self, side: int, classes: Classes = "basic", corrupt: int = _CORRUPT, test: int = _TEST
     ) -> None:
