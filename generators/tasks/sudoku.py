@@ -52,7 +52,7 @@ class Sudoku(Benchmark):
     name = "sudoku"
     version = "1.0.0"
     description = "A partly filled Sudoku grid of handwritten digits is valid or breaks a rule."
-    sources = ("sklearn_digits", "mnist")
+    sources: tuple[str, ...] = ("sklearn_digits", "mnist")
     named_shifts: Mapping[str, str] = MappingProxyType({"rotate90": "rotate:90"})
 
     block_rows: int = option(

@@ -25,7 +25,7 @@ Classes = Literal["basic", "transfer"]
 _CORRUPT, _TEST = 50, 1000
 _MOST_CORRUPTIONS = 10
 
-_LABELS = {("1", "0"): VALID, ("0", "1"): INVALID}
+_LABELS: dict[tuple[str, ...], int] = {("1", "0"): VALID, ("0", "1"): INVALID}
 
 
 class ViSudo(Sudoku):
