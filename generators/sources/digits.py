@@ -28,8 +28,9 @@ from nsl_bench.core.options import REQUIRED, option
 from nsl_bench.core.source import ALL, ImageSource
 from nsl_bench.core.types import ConceptSpace, Ints, Ints16, PoolPart, UInts8
 
-from ..keyed_random import permutation
+from ..keyed_random import Dice, permutation
 from .class_folders import subfolders
+from .symbols.names import OPERATORS
 
 _DIGITS = ConceptSpace("digit", tuple("0123456789"))
 
@@ -58,11 +59,15 @@ class DigitPool(ImageSource):
 
     def __post_init__(self) -> None:
         self.concept_space = self.concept_space or _DIGITS
-        strangers = [c for c in self.concept_space.concepts if not (c.isdecimal() and len(c) <= 2)]
+        strangers = [
+            c
+            for c in self.concept_space.concepts
+            if not (c.isdecimal() and len(c) <= 2) and c not in OPERATORS
+        ]
         if strangers:
             raise UserError(
                 f"The image source {self.name} has no images of '{strangers[0]}'; it has the digits 0 "
-                "to 9 and two-digit numbers."
+                f"to 9, two-digit numbers and {', '.join(OPERATORS)}."
             )
         self.shape = (self.side, self.side, 1)
         self.named_shifts = {}
@@ -86,7 +91,11 @@ class DigitPool(ImageSource):
             labels = concept[digits]
             parts, labels_of = [images[labels >= 0]], [labels[labels >= 0].astype(np.uint8)]
             for i, name in numbers.items():
-                pairs = _pairs(images, digits, name, self.seed)
+                pairs = (
+                    _drawn(name, part, len(images) // 10, self.seed)
+                    if name in OPERATORS
+                    else _pairs(images, digits, name, self.seed)
+                )
                 parts.append(pairs)
                 labels_of.append(np.full(len(pairs), i, np.uint8))
             pool[part] = (_resize(np.concatenate(parts), self.shape[0]), np.concatenate(labels_of))
@@ -157,6 +166,14 @@ def _pairs(images: UInts8, digits: UInts8, number: str, seed: int) -> UInts8:
         narrow = [Image.fromarray(images[k]).resize((14, 28), Image.Resampling.BILINEAR) for k in pair]
         row[:] = np.hstack([np.asarray(digit) for digit in narrow])
     return result
+
+
+def _drawn(operator: str, part: PoolPart, n: int, seed: int) -> UInts8:
+    """uint8 [n, 28, 28]: an operator of formulas, drawn as the letters of ``drawn_symbols`` are."""
+    from .symbols.glyphs import draw_letter
+
+    key = (seed, 10 + OPERATORS.index(operator), ("network", "a", "b").index(part))
+    return np.stack([draw_letter(operator, Dice(*key, number)) for number in range(n)])
 
 
 def _resize(images: UInts8, side: int) -> UInts8:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from nsl_bench.generators.keyed_random import Dice
 from nsl_bench.generators.sources.symbols.glyphs import FONTS, draw_letter
-from nsl_bench.generators.sources.symbols.names import LETTERS, SUITS, colour_of, symbols
+from nsl_bench.generators.sources.symbols.names import LETTERS, OPERATORS, SUITS, colour_of, symbols
 from nsl_bench.generators.sources.symbols.tinted import DrawnSymbols, Emnist
 from nsl_bench.generators.tasks.eleusis import CONCEPTS
 
@@ -149,7 +149,7 @@ def test_every_letter_is_drawn_in_many_hands() -> None:
         assert len({image.tobytes() for image in images}) == 30
         assert all(image.shape == (28, 28) and image.max() == 255 for image in images)
         assert min((image > 100).sum() for image in images) > 20
-    assert all(set(font) == set(LETTERS) for font in FONTS.values())
+    assert all(set(font) == {*LETTERS, *OPERATORS} for font in FONTS.values())
 
 
 def test_an_unknown_concept() -> None:

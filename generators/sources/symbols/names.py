@@ -1,4 +1,4 @@
-"""Suits and ranks of Eleusis as concepts of images: a letter, and a digit in the colour of its suit."""
+"""Concepts of images: suits and ranks of Eleusis, a letter and a digit in its suit's colour; formulas."""
 
 from nsl_bench.core.types import ConceptSpace
 
@@ -22,6 +22,10 @@ def rank_of(concept: str) -> int:
     colour, _, rank = concept.partition("_")
     return int(rank) if colour in COLOURS and rank.isdecimal() else 0
 
+
+OPERATORS = ("plus", "minus", "times", "div")
+
+FORMULA_SYMBOLS = ConceptSpace("formula symbol", (*"123456789", *OPERATORS))
 
 WHITE_SUITS = "symbol, suits in white"
 """Name of the concept space of which sources show the suits without their colour."""
