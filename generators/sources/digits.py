@@ -59,11 +59,8 @@ class DigitPool(ImageSource):
 
     def __post_init__(self) -> None:
         self.concept_space = self.concept_space or _DIGITS
-        strangers = [
-            c
-            for c in self.concept_space.concepts
-            if not (c.isdecimal() and len(c) <= 2) and c not in OPERATORS
-        ]
+        others = [c for c in self.concept_space.concepts if c not in OPERATORS]
+        strangers = [c for c in others if not (c.isdecimal() and len(c) <= 2)]
         if strangers:
             raise UserError(
                 f"The image source {self.name} has no images of '{strangers[0]}'; it has the digits 0 "
@@ -82,7 +79,7 @@ class DigitPool(ImageSource):
         concept = np.full(self.classes, -1, np.int16)
         numbers = {}
         for i, name in enumerate(self.concept_space.concepts):
-            if len(name) == 1 or 10 <= int(name) < self.classes:
+            if len(name) == 1 or (name.isdecimal() and 10 <= int(name) < self.classes):
                 concept[int(name)] = i
             else:
                 numbers[i] = name

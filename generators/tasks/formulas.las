@@ -44,7 +44,5 @@ does(minus,subtract).
 does(times,multiply).
 does(div,divide).
 %% inputs
-1 {{ length(1..{length}) }} 1.
-:- length(N), N \ 2 = 0.
-1 {{ digit(I,1..9) }} 1 :- length(N), I = 1..N, I \ 2 = 1.
-1 {{ sign(I,({operators})) }} 1 :- length(N), I = 1..N, I \ 2 = 0.
+1 {{ digit(I,1..9) }} 1 :- I = 1..{length}, I \ 2 = 1.
+1 {{ sign(I,({operators})) }} 1 :- I = 1..{length}, I \ 2 = 0.

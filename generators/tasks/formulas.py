@@ -17,7 +17,7 @@ import numpy as np
 from nsl_bench.core.errors import UserError, named
 from nsl_bench.core.files import read
 from nsl_bench.core.options import option
-from nsl_bench.core.types import BLANK, Ints16, LabelSpace, Part, Split
+from nsl_bench.core.types import Ints16, LabelSpace, Part, Split
 
 from ..sources.symbols.names import FORMULA_SYMBOLS, OPERATORS
 from . import programs
@@ -27,6 +27,7 @@ _PROGRAMS = programs(__file__)
 
 _DIGITS = tuple("123456789")
 _SIGNS = "+-*/"
+_DIGIT_IDS, _SIGN_IDS = (0, len(_DIGITS)), (len(_DIGITS), len(FORMULA_SYMBOLS))
 
 _MOST_BYTES = 1 << 28
 
@@ -45,19 +46,16 @@ def value_of(symbols: tuple[int, ...]) -> Fraction:
 
 @lru_cache(maxsize=4)
 def _values(length: int) -> dict[Fraction, int]:
-    """The label of each value of formulas of up to `length` symbols."""
-    digits, signs = range(len(_DIGITS)), range(len(_DIGITS), len(FORMULA_SYMBOLS))
-    places = ([signs if k % 2 else digits for k in range(n)] for n in range(1, length + 1, 2))
-    values = {value_of(formula) for each in places for formula in itertools.product(*each)}
-    return {value: label for label, value in enumerate(sorted(values))}
+    """The label of each value of formulas of `length` symbols."""
+    every = itertools.product(*(range(*(_SIGN_IDS if k % 2 else _DIGIT_IDS)) for k in range(length)))
+    return {value: label for label, value in enumerate(sorted({value_of(formula) for formula in every}))}
 
 
 class Formulas(Drawn):
     """Predict the value of a formula of digits 1 to 9 and the operators +, -, * and /.
 
-    Formulas have 1, 3, ... up to `length` symbols, each length equally often; the slots after a shorter one
-    are blank. A label is an exact fraction. The paper's longest formulas, of 7 symbols, are left out: they
-    have more values than a task can have labels.
+    A label is an exact fraction. The paper's longest formulas, of 7 symbols, are left out: they have more
+    values than a task can have labels.
     """
 
     name = "hwf"
@@ -68,7 +66,7 @@ class Formulas(Drawn):
     true_rule = _PROGRAMS["rule"]
     sources = ("sklearn_digits", "mnist", "mnist_train", "math_symbols")
 
-    length: int = option(3, "most symbols", test=lambda n: n in (1, 3, 5), words="1, 3 or 5")
+    length: int = option(3, "number of symbols", test=lambda n: n in (1, 3, 5), words="1, 3 or 5")
 
     def __post_init__(self) -> None:
         self.name = self.spec_with()
@@ -82,26 +80,20 @@ class Formulas(Drawn):
         self.inputs = _PROGRAMS["inputs"].format(length=self.length, operators=";".join(OPERATORS))
 
     def draw(self, part: Part, n: int, rng: np.random.Generator) -> Ints16:
-        rows = np.full((n, self.length), BLANK, np.int16)
-        lengths = rng.permutation(np.arange(n) % (self.length // 2 + 1)) * 2 + 1
-        for length in np.unique(lengths).tolist():
-            mine, places = np.flatnonzero(lengths == length), np.arange(length)
-            sides = [len(OPERATORS) if k % 2 else len(_DIGITS) for k in range(length)]
-            every = math.prod(sides)  # each formula once before any comes twice
-            codes = np.concatenate([rng.permutation(every) for _ in range(-(-len(mine) // every))])
-            symbols = np.unravel_index(codes[: len(mine)], sides)
-            rows[mine[:, None], places] = np.stack(symbols, axis=1) + places % 2 * len(_DIGITS)
-        return rows
+        sides = [len(OPERATORS) if k % 2 else len(_DIGITS) for k in range(self.length)]
+        every = math.prod(sides)  # each formula once before any comes twice
+        codes = np.concatenate([rng.permutation(every) for _ in range(-(-n // every))])[:n]
+        symbols = np.stack(np.unravel_index(codes, sides), axis=1)
+        return (symbols + np.arange(self.length) % 2 * len(_DIGITS)).astype(np.int16)
 
     def labelled(self, concepts: Ints16) -> Ints16:
-        rows = (tuple(c for c in row if c != BLANK) for row in concepts.tolist())
-        return np.array([self._labels[value_of(row)] for row in rows], np.int16)
+        return np.array([self._labels[value_of(tuple(row))] for row in concepts.tolist()], np.int16)
 
     def facts(self, slot: int, concept: str) -> tuple[str, ...]:
         return (f"{'sign' if concept in OPERATORS else 'digit'}({slot + 1},{concept})",)
 
     def read(self, folder: Path, part: Part, size: str, repeat: int) -> Split:
-        """Formulas of ``expr_train.json`` or ``expr_test.json`` that are not too long."""
+        """Formulas of ``expr_train.json`` or ``expr_test.json`` of its length."""
         path = folder / ("expr_test.json" if part == "test" else "expr_train.json")
         try:
             texts = [one["expr"] for one in json.loads(read(path, _MOST_BYTES))]
@@ -111,10 +103,6 @@ class Formulas(Drawn):
         if odd:
             raise UserError(f"{path}: formulas must look like 7/9*3; got '{odd[0]}'.")
         ids = {sign: k for k, sign in enumerate((*_DIGITS, *_SIGNS))}
-        rows = [
-            [ids[symbol] for symbol in text] + [BLANK] * (self.length - len(text))
-            for text in texts
-            if len(text) <= self.length
-        ]
+        rows = [[ids[symbol] for symbol in text] for text in texts if len(text) == self.length]
         concepts = np.array(rows, np.int16).reshape(len(rows), self.length)
         return self.chosen(concepts, part, size, repeat)

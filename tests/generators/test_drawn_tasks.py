@@ -206,11 +206,11 @@ def test_files_that_would_run_code_are_refused(tmp_path: Path, capsys: pytest.Ca
 
 def test_files_of_hwf(tmp_path: Path) -> None:
     task = registry.create("benchmark", "hwf")
-    formulas = [{"id": "0", "img_paths": [], "expr": one} for one in ("7", "6/4", "1+2*3-4", "3-9")]
+    formulas = [{"id": "0", "img_paths": [], "expr": one} for one in ("7", "6/4", "1+2*3-4", "3-9", "2*2")]
     for which in ("train", "test"):
         (tmp_path / f"expr_{which}.json").write_text(json.dumps(formulas))
     test = symbolic_split(task, "test", splits=tmp_path)
-    assert [task.labels.names[label] for label in test.labels] == ["7", "3/2", "-6"]
+    assert [task.labels.names[label] for label in test.labels] == ["3/2", "-6", "4"]
     assert len(symbolic_split(task, "train", "2", splits=tmp_path)) == 2
     (tmp_path / "expr_test.json").write_text(json.dumps([{"expr": "7-"}]))
     with pytest.raises(UserError, match="got '7-'"):
