@@ -32,9 +32,7 @@ class HittingSets(Drawn):
 
     name = "hitting_sets"
     version = "1.0.0"
-    description = (
-        "Is there a small set that has an element, an image of a digit, of each set of a collection?"
-    )
+    description = "Can a few elements, in images of digits, hit every set of a collection?"
     labels = LabelSpace(("no_hitting_set", "hitting_set"), (None, "hitting_set"))
     bias = _PROGRAMS["bias"]
     sizes = {"small": 1502}  # noqa: RUF012
