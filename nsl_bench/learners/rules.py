@@ -1,6 +1,5 @@
 """Learners that are given their rules: ``rules`` from a file, ``true_rule`` from the task."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
@@ -10,14 +9,12 @@ from nsl_bench.core import cache, registry
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import NotApplicable, UserError
 from nsl_bench.core.options import REQUIRED, HasOptions, option
-from nsl_bench.core.sequences import grid
 from nsl_bench.core.tracks import Track
-from nsl_bench.core.types import BLANK, Floats, Ints, Ints16, one_hot
-from nsl_bench.learners.queries import query_of
+from nsl_bench.core.types import Floats, Ints16, one_hot
+from nsl_bench.learners.queries import query_of, seen_so_far
 from nsl_bench.learners.view import View
 from nsl_bench.logic.asp.text import read_text
 from nsl_bench.logic.guarded.rules import crisp, one_by_one
-from nsl_bench.logic.inference.query import Query
 
 
 class Rules(HasOptions):
@@ -85,23 +82,17 @@ class TrueRule(HasOptions):
     def predict_proba(self, test: View) -> Floats:
         """float64 [n, n_labels]: label probabilities under the rule and the network's probabilities."""
         task = _task(test)
-        result = np.zeros((len(test), test.n_labels))
         if self.engine == "crisp" or not len(test):
             contexts = test.contexts if len(test) else []
             labels = crisp(self._rules, task.background, contexts, test.label_space, what="the true rule")
             return one_hot(labels, test.n_labels)
         engine = registry.create("engine", self.engine)
         seen = np.asarray(test.probabilities, np.float64)
-        if not task.sequential:
-            answer = engine(query_of(task, self._rules), seen, _facts_of_rows(task, test))
-            return np.asarray(answer.probabilities)
-        rows = grid(test.steps)
-        for step in range(1, rows.shape[1] + 1):
-            query = _query(task, self._rules, step)
-            of_steps = seen[rows[:, :step]].reshape(len(rows), step * len(task.slots), -1)
-            answer = engine(query, of_steps, _facts_of_steps(task, test, rows[:, :step]))
-            result[rows[:, step - 1]] = answer.probabilities
-        return result
+        longest = int(test.steps.max()) if task.sequential else 0
+        if longest:
+            seen = seen_so_far(test.steps, seen)
+        answer = engine(query_of(task, self._rules, steps=longest), seen, test.metadata_facts)
+        return np.asarray(answer.probabilities)
 
     def rules(self) -> list[str]:
         """The true rule."""
@@ -115,31 +106,3 @@ def _task(view: View) -> Benchmark:
     if task.for_split(1).true_rule != task.for_split(2).true_rule:
         raise NotApplicable(f"true_rule: {view.benchmark_name} has another rule in each train split.")
     return task
-
-
-def _query(task: Benchmark, rules: tuple[str, ...], step: int) -> Query:
-    """The query for the label of a step, with a slot for each image of the steps so far."""
-    now = "".join(f"{fact}.\n" for fact in task.current_step(step))
-    return replace(query_of(task, rules, steps=step), background=f"{task.background}\n{now}")
-
-
-def _facts_of_rows(task: Benchmark, view: View) -> list[tuple[str, ...]] | None:
-    """The facts of each row's metadata."""
-    if not view.metadata:
-        return None
-    return task.contexts(np.full((len(view), len(task.slots)), BLANK, np.int16), view.metadata)
-
-
-def _facts_of_steps(task: Benchmark, view: View, rows: Ints) -> list[tuple[str, ...]] | None:
-    """The facts of the metadata of the steps so far."""
-    if not view.metadata:
-        return None
-    columns = {name: np.asarray(column) for name, column in view.metadata.items()}
-    return [
-        tuple(
-            task.step_atom(fact, at)
-            for at, row in enumerate(steps, start=1)
-            for fact in task.metadata_facts({name: column[row].item() for name, column in columns.items()})
-        )
-        for steps in rows.tolist()
-    ]

@@ -500,6 +500,14 @@ class View:
 
     @cached_property
     @asked()
+    def metadata_facts(self) -> list[tuple[str, ...]]:
+        """The facts of each example's metadata: its context without concepts."""
+        self._knows("facts")
+        nothing = np.full((len(self), len(self.slots)), BLANK, np.int16)
+        return self._benchmark.contexts(nothing, self.metadata, self.steps)
+
+    @cached_property
+    @asked()
     def sequence_contexts(self) -> list[tuple[str, ...]]:
         """Facts of all steps of each sequence, for learners that see a sequence as one example."""
         return self._benchmark.sequence_contexts(self.concept_ids, self.metadata, self.steps)

@@ -38,6 +38,7 @@ LEAST = {
     "cnn_lstm:epochs=40,learning_rate=0.005,published=true": 0.7,
     "ffnsl": 1.0,
     "nsl": 1.0,
+    "propper": 1.0,
     "nsl_fnn:epochs=60,learning_rate=0.02": 0.8,
     "nsl_cnn_lstm:epochs=40,batch=8": 0.8,
     "lstm:epochs=20,batch=16,learning_rate=0.01": 0.7,

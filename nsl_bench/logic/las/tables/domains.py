@@ -128,7 +128,7 @@ def atom_table(
             table[tuple(index)] = np.stack([entries[i][1] for i in places_known])
         return table
     flags = np.zeros((*shape, columns.n), np.bool_)
-    step = max(1, _CHUNK // columns.n)
+    step = max(1, _CHUNK // max(1, columns.n))
     for start in range(0, len(places_known), step):
         part = slice(start, start + step)
         holds = unpack(np.stack([entries[i][1] for i in places_known[part]]), columns.n)

@@ -1,0 +1,323 @@
+"""NSIL: learns rules and perception together, from labels alone.
+
+Cunnington, Law, Lobo, Russo: "Neuro-Symbolic Learning of Answer Set Programs from Raw Data" (IJCAI 2023),
+with the weights and updates of their published code.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from time import perf_counter  # as it is now: a learner here may replace it
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from nsl_bench.core import registry
+from nsl_bench.core.errors import NotApplicable
+from nsl_bench.core.options import option
+from nsl_bench.core.tracks import Track
+from nsl_bench.core.types import BLANK, UNDECIDED, Array, Bools, Floats, Hypothesis, Ints, WeightedExample
+from nsl_bench.learners.answering import answer
+from nsl_bench.learners.networks import SHARE, encoder, pictures
+from nsl_bench.learners.neural import seeded
+from nsl_bench.learners.semantic_loss import SemanticLoss
+from nsl_bench.learners.view import View
+from nsl_bench.logic.inference.engines import compiled
+from nsl_bench.logic.inference.exact.decision_diagram import Diagram
+from nsl_bench.logic.inference.exact.truth_table import TooLarge, outcome_table
+from nsl_bench.logic.inference.query import Query, outcomes
+from nsl_bench.logic.las.task import LasTask, Solution
+
+_OTHER = "nsl_other_label"
+"""The atom that some label holds; with more than two labels, an example that excludes one requires it."""
+
+
+class _Structure(NamedTuple):
+    """What examples have besides concepts: shown slots, bool [slots], and facts; their rows and labels."""
+
+    shown: Bools
+    facts: tuple[str, ...]
+    rows: Ints
+    labels: tuple[int, ...]
+
+
+class _Table:
+    """The label of every world of a structure: `table` has an axis for each of `slots`, which rules read.
+
+    `values`, int64 [slots, concepts], is the place of a concept on its axis, or -1 if it cannot be there.
+    """
+
+    def __init__(self, slots: tuple[int, ...], table: Array, values: Ints, shown: Bools) -> None:
+        self._slots, self._table, self._values, self._shown = slots, table, values, shown
+        self._diagram = Diagram.of(slots, table)
+
+    def labels(self, worlds: Ints) -> Ints:
+        """int64 [n]: the outcomes of worlds [n, slots]; -1 where a slot shows what it cannot."""
+        values = [self._values[slot, worlds[:, slot]] for slot in self._slots]
+        result = np.broadcast_to(self._table[tuple(values)], len(worlds)).astype(np.int64)
+        cannot = np.any([own < 0 for own in values], axis=0) if values else False
+        return np.where(cannot, UNDECIDED, result)
+
+    def worlds(self, label: int, most: int, rng: np.random.Generator) -> Ints:
+        """int64 [n, slots]: at most so many worlds with a label, drawn at random where there are more."""
+        cells = np.argwhere(self._table == label) if self._slots else np.zeros((1, 0), np.int64)
+        if not len(cells) or (not self._slots and int(self._table) != label):
+            return np.zeros((0, len(self._shown)), np.int64)
+        cells = cells[rng.permutation(np.arange(max(len(cells), 2 * most)) % len(cells))[: 2 * most]]
+        result = np.full((len(cells), len(self._shown)), BLANK, np.int64)
+        for slot in np.flatnonzero(self._shown).tolist():
+            drawn = rng.random((len(cells), self._values.shape[1]))
+            fits = np.tile(self._values[slot] >= 0, (len(cells), 1))
+            if slot in self._slots:
+                fits = self._values[slot][None] == cells[:, self._slots.index(slot), None]
+            result[:, slot] = np.where(fits, drawn, -1.0).argmax(axis=1)
+        return np.asarray(rng.permutation(np.unique(result, axis=0))[:most], np.int64)
+
+    def probabilities(self, seen: Any, n_outcomes: int) -> Any:
+        """Tensor [n, outcomes]: exact probabilities, from those of concepts [n, slots, concepts]."""
+        import torch
+
+        diagram, weights = self._diagram, seen.new_ones((len(seen), 1))
+        widths = [*(len(level) for level in diagram.levels[1:]), len(diagram.leaves)]
+        for slot, level, width in zip(diagram.slots, diagram.levels, widths, strict=False):
+            is_value = torch.as_tensor(self._values[slot][:, None] == np.arange(level.shape[1]))
+            own = seen[:, slot] @ is_value.to(seen.dtype)
+            edges = (weights[:, :, None] * own[:, None, :]).flatten(1)
+            onto = torch.as_tensor(level.ravel())
+            weights = seen.new_zeros((len(seen), width)).index_add(1, onto, edges)
+        leaves = torch.as_tensor(diagram.leaves.astype(np.int64))
+        return seen.new_zeros((len(seen), n_outcomes)).index_add(1, leaves, weights)
+
+
+def _tables(rules: Sequence[str], view: View, structures: Sequence[_Structure]) -> list[_Table]:
+    """What the rules answer in every world of each structure."""
+    names = view.concept_space.concepts
+    choices = tuple(tuple(view.facts(slot, name) for name in names) for slot in range(len(view.slots)))
+    can = np.array([[bool(facts) for facts in slot] for slot in choices])
+    can |= ~can.any(axis=1, keepdims=True)
+    query = Query(tuple(rules), view.background, view.label_space, choices, strict=False)
+    everything = tuple(sorted({fact for structure in structures for fact in structure.facts}))
+    result = []
+    for one in structures:
+        whole = compiled(query, one.facts, everything).domains
+        domains = replace(
+            whole,
+            sizes=tuple(np.where(one.shown, whole.sizes, 1).tolist()),
+            atoms={atom: at for atom, at in whole.atoms.items() if one.shown[at[0]]},
+        )
+        try:
+            slots, table = outcome_table(domains)
+            values = np.full(can.shape, -1, np.int64)
+            for axis, slot in enumerate(slots):
+                kept, values[slot, can[slot]] = np.unique(whole.classes[slot, can[slot]], return_inverse=True)
+                table = table.take(kept, axis=axis)
+            values[[slot not in slots for slot in range(len(can))]] = 0
+            result.append(_Table(slots, table, np.where(can, values, -1), one.shown))
+        except TooLarge:
+            raise NotApplicable(
+                f"nsil: the rules of {view.benchmark_name} read too many images at once for a truth table."
+            ) from None
+    return result
+
+
+class NSIL(SemanticLoss):
+    """Learns rules and what images show together, from images and labels alone.
+
+    Each iteration learns rules from weighted examples, and trains the network for some passes by the labels'
+    exact probability under these rules (the semantic loss of NeurASP, by decision diagrams). Then pairs of
+    corrective examples are weighed anew for the next rules: one requires that a world of concepts has a
+    label, the other that it has another one. Worlds that would explain a label that is answered wrongly gain
+    weight against the rules; worlds that the network sees gain its confidence for their label.
+
+    The first rules allow each label that a structure (blank slots and metadata) has somewhere, as later rules
+    must. This is demanded step by step, of the labels that the rules so far exclude.
+
+    Attributes:
+        rules_: the rules.
+        history_: the rules of each iteration.
+    """
+
+    name = "nsil"
+    version = "1"
+    track: Track = "label_only"
+    offered = (
+        *("iterations", "epochs", "learning_rate", "batch"),
+        *("worlds", "rule_learner", "time_limit", "seed"),
+    )
+
+    iterations: int = option(20, "times that rules are learned and the network is trained in turn", least=1)
+    epochs: int = option(10, "passes over the train set in each iteration; the paper makes 1", least=1)
+    worlds: int = option(
+        100,
+        "worlds of a structure and a label that an iteration weighs at most; the paper weighs all",
+        least=1,
+    )
+    rule_learner: str = option(
+        "exact", "solver of the learning task; a name in the group ``nsl_bench.rule_learners``"
+    )
+    time_limit: float = option(
+        30, "seconds for the rules of an iteration; the best so far are kept", above=0, unit="seconds"
+    )
+
+    def fit(self, train: View) -> Self:  # type: ignore[override]
+        """Learn rules and train the network in turn.
+
+        Raises:
+            NotApplicable: rows are steps of sequences, or rules read too many images for a truth table.
+        """
+        import torch
+
+        if train.sequential:
+            raise NotApplicable("nsil: it takes single examples, and rows here are steps of sequences.")
+        images, blank = pictures(train)
+        self._size, self._concepts = images.shape[3:], len(train.concept_space)
+        structures = _structures(train, ~blank)
+        pairs, rng = _Pairs(train, structures), np.random.default_rng(self.seed)
+        end = np.inf if train.time_limit is None else train.begun + SHARE * train.time_limit
+        self.rules_, self.history_ = tuple[str, ...](), list[tuple[str, ...]]()
+        with seeded(self.seed):
+            self._net = encoder(images, self._concepts)
+            optimiser = torch.optim.Adam(self._net.parameters(), lr=self.learning_rate)
+            longest = 0.0
+            while len(self.history_) < self.iterations and (clock := perf_counter()) + longest < end:
+                self.rules_, tables = self._learn_rules(train, structures, pairs, end)
+                self.history_.append(self.rules_)
+                train.report(self.rules_)
+                for _ in range(self.epochs):
+                    for chosen in torch.split(torch.randperm(len(train)), self.batch):
+                        optimiser.zero_grad()
+                        loss = self._label_loss(tables, structures, train, images, chosen.numpy())
+                        if loss.requires_grad:
+                            (loss / len(chosen)).backward()
+                            optimiser.step()
+                pairs.weigh(tables, self.predict_concepts(train), self.worlds, rng)
+                longest = max(longest, perf_counter() - clock)
+        self._net.eval()
+        return self
+
+    def _learn_rules(
+        self, train: View, structures: Sequence[_Structure], pairs: "_Pairs", end: float
+    ) -> tuple[tuple[str, ...], list[_Table]]:
+        """Rules of least score that allow each structure its labels, as far as the time goes."""
+        solve = registry.factory("rule_learner", self.rule_learner)
+        until = min(end, perf_counter() + self.time_limit)
+        rules, demanded = self.rules_, list[tuple[int, int]]()
+        while True:
+            task, found = pairs.task(demanded), not demanded
+            if task.examples:
+                solution: Solution = solve(task, time_limit=max(until - perf_counter(), 0.5))
+                found = solution.score is not None or bool(solution.hypothesis)
+                rules = solution.hypothesis if found else rules
+            tables = _tables(rules, train, structures)
+            excluded = sorted(
+                (int(one.shown.sum()), k, label)
+                for k, (one, table) in enumerate(zip(structures, tables, strict=True))
+                for label in one.labels
+                if (k, label) not in demanded and not len(table.worlds(label, 1, np.random.default_rng(0)))
+            )
+            if not found or not excluded or perf_counter() >= until:
+                return rules, tables
+            demanded += [(k, label) for _, k, label in {excluded[0], excluded[-1]}]
+
+    def _label_loss(
+        self, tables: Sequence[_Table], structures: Sequence[_Structure], train: View, images: Any, rows: Ints
+    ) -> Any:
+        """Sum over examples of minus the logarithm of their labels' probability under the rules."""
+        import torch
+
+        seen, loss = self._seen(images, rows[:, None]), torch.zeros(())
+        for table, structure in zip(tables, structures, strict=True):
+            mine = np.flatnonzero(np.isin(rows, structure.rows))
+            if len(mine):
+                given = table.probabilities(seen[torch.as_tensor(mine)], outcomes(train.label_space))
+                asked = torch.as_tensor(train.labels[rows[mine]])[:, None]
+                loss = loss - given.gather(1, asked).clamp_min(1e-12).log().sum()
+        return loss
+
+    def predict(self, test: View) -> Any:
+        """int16 [n]: the labels that the rules derive from the likeliest concepts, or none."""
+        return answer(self.rules_, test, self.predict_concepts(test)).labels
+
+    def predict_proba(self, test: View) -> Floats:
+        """float64 [n, n_labels]: label probabilities under the rules, from those of the concepts."""
+        return answer(self.rules_, test, self.predict_concepts(test)).probabilities
+
+    def rules(self) -> Hypothesis:
+        """The learned rules."""
+        return Hypothesis(self.rules_, 0)
+
+
+def _structures(view: View, shown: Bools) -> list[_Structure]:
+    """The structures of a view's examples."""
+    rows: dict[tuple[bytes, tuple[str, ...]], list[int]] = {}
+    for row, facts in enumerate(view.metadata_facts):
+        rows.setdefault((shown[row].tobytes(), facts), []).append(row)
+    return [
+        _Structure(shown[own[0]], facts, np.array(own), tuple(np.unique(view.labels[own]).tolist()))
+        for (_, facts), own in rows.items()
+    ]
+
+
+class _Pairs:
+    """Corrective examples: for a world of a structure and a label, weights for and against it."""
+
+    def __init__(self, train: View, structures: Sequence[_Structure]) -> None:
+        self._train, self._structures = train, structures
+        self._for: dict[tuple[int, tuple[int, ...], int], int] = {}
+        self._against = dict(self._for)
+        atoms = train.label_space.atoms if train.n_labels > 2 else ()
+        self._background = "".join([train.background, *(f"\n{_OTHER} :- {atom}." for atom in atoms if atom)])
+
+    def weigh(self, tables: Sequence[_Table], seen: Floats, most: int, rng: np.random.Generator) -> None:
+        """New weights, from errors of the labels (exploration) and confidences (exploitation)."""
+        best, confidence, labels = seen.argmax(axis=2), seen.max(axis=2), self._train.labels
+        told: dict[tuple[int, tuple[int, ...], int], list[float]] = {}
+        for k, (table, one) in enumerate(zip(tables, self._structures, strict=True)):
+            worlds = np.where(one.shown, best[one.rows], BLANK)
+            wrong = table.labels(worlds) != labels[one.rows]
+            for label in one.labels:
+                possible = table.worlds(label, most, rng).tolist()
+                error = 100 * wrong[labels[one.rows] == label].mean()
+                for world in possible:
+                    self._for[k, tuple(world), label] = 1
+                    self._against[k, tuple(world), label] = round(error / len(possible)) + 1
+            sure = np.where(one.shown, confidence[one.rows], 1.0).prod(axis=1)
+            for row, world, own in zip(one.rows.tolist(), worlds.tolist(), sure.tolist(), strict=True):
+                told.setdefault((k, tuple(world), int(labels[row])), []).append(own)
+        for key, sures in told.items():
+            gain = 100 * float(np.mean(sures))
+            self._for[key] = min(max(round(self._for.get(key, 0) + gain), 1), 101)
+            self._against[key] = min(max(round(self._against.get(key, 0) - gain), 1), 101)
+
+    def task(self, demanded: Iterable[tuple[int, int]]) -> LasTask:
+        """The learning task, with structures and labels that rules must allow in some world.
+
+        Of a pair, the example of more weight stands, with what it has more.
+        """
+        names = self._train.concept_space.concepts
+        examples = [self._possible(k, label) for k, label in demanded]
+        for i, ((k, world, label), weight) in enumerate(self._for.items()):
+            difference = weight - self._against[k, world, label]
+            if difference:
+                facts = [f for s, c in enumerate(world) if c != BLANK for f in self._train.facts(s, names[c])]
+                sides = self._sides(label, difference > 0)
+                context = (*facts, *self._structures[k].facts)
+                examples.append(WeightedExample(f"world-{i}", abs(difference), *sides, context))
+        return LasTask.build(examples, self._background, self._train.bias, self._train.benchmark_name)
+
+    def _sides(self, label: int, holds: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The atoms that an example requires and forbids, so that a label holds, or another one."""
+        space = self._train.label_space
+        if not holds and len(space) > 2:
+            return (_OTHER,), space.inclusions(label)
+        asked = label if holds else 1 - label
+        return space.inclusions(asked), space.exclusions(asked)
+
+    def _possible(self, k: int, label: int) -> WeightedExample:
+        """The example that some world of a structure has a label."""
+        one, names = self._structures[k], self._train.concept_space.concepts
+        choices = []
+        for slot in np.flatnonzero(one.shown).tolist():
+            facts = {f"nsl_pick({slot},{c})": self._train.facts(slot, name) for c, name in enumerate(names)}
+            choices.append(f"1 {{ {'; '.join(pick for pick, own in facts.items() if own)} }} 1")
+            choices += [f"{fact} :- {pick}" for pick, own in facts.items() for fact in own]
+        return WeightedExample(f"some-{k}-{label}", None, *self._sides(label, True), (*choices, *one.facts))

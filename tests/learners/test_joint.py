@@ -1,0 +1,130 @@
+"""Learners that learn rules from uncertain perception: NSIL, with images and labels alone, and Propper."""
+
+import itertools
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from learners.views import seen
+
+from nsl_bench.core import registry
+from nsl_bench.core.errors import NotApplicable
+from nsl_bench.core.tracks import Track
+from nsl_bench.core.types import ConceptSpace, LabelSpace, Predictions, Split
+from nsl_bench.learners.base import labels_of
+from nsl_bench.learners.papers.nsil import NSIL, _Pairs, _structures, _tables
+from nsl_bench.learners.papers.propper import Propper
+from nsl_bench.learners.queries import query_of
+from nsl_bench.learners.view import View
+from nsl_bench.logic.inference.engines import Exact
+from nsl_bench.logic.las import LasTask, Solution, solve
+from nsl_bench.run.mock_tasks import Patches, PatchSource
+from nsl_bench.testing.toy import patches
+
+DIGITS = ConceptSpace("digit", tuple("012"))
+CONCEPTS = np.random.default_rng(0).integers(0, 3, (120, 2)).astype(np.int16)
+
+
+class Sums(Patches):
+    """The paper's E9P in small: the second digit, plus 2 where the first is odd."""
+
+    name, labels = "sums", LabelSpace(tuple("01234"), tuple(f"sum({k})" for k in range(5)))
+    concept_space = DIGITS
+    background = (
+        "num(0..4). both(A+B) :- patch(left,A), patch(right,B). second(B) :- patch(right,B). "
+        "more(B+2) :- patch(right,B). even :- patch(left,A), A \\ 2 = 0."
+    )
+    bias = (
+        "#modeh(sum(var(num))). #modeb(1, both(var(num)), (positive)). #modeb(1, even). #maxv(1). "
+        "#modeb(1, second(var(num)), (positive)). #modeb(1, more(var(num)), (positive)). "
+        '#bias("penalty(1, head)."). #bias("penalty(1, body(X)) :- in_body(X).").'
+    )
+
+    def metadata_facts(self, metadata: Mapping[str, Any]) -> tuple[str, ...]:
+        return ()
+
+
+@pytest.fixture(scope="module")
+def sums() -> View:
+    labels = (CONCEPTS[:, 1] + 2 * (CONCEPTS[:, 0] % 2)).astype(np.int16)
+    images = CONCEPTS * 20 + np.arange(240, dtype=np.int32).reshape(120, 2) % 20
+    split = Split("train", DIGITS, CONCEPTS, labels, {}, images)
+    return View(split, Sums(), "label_only", source=PatchSource(concept_space=DIGITS))
+
+
+def test_rules_and_perception_are_learned_from_labels_alone(sums: View) -> None:
+    """The first rules are wrong, for fewer literals allow each label; errors of the labels mend them."""
+    learner = NSIL(iterations=3, learning_rate=0.003, batch=8).fit(sums)
+    assert "both" in learner.history_[0][0] and sums.reported == learner.rules_
+    even, odd = sorted(learner.rules_)
+    assert even == "sum(V1) :- even, second(V1), num(V1)." and odd.startswith("sum(V1) :- not even, more(V1)")
+    assert (labels_of(learner, sums.unlabelled()) == sums.labels).mean() > 0.9
+    again = NSIL(iterations=1, epochs=1, seed=3).fit(sums).predict_concepts(sums)
+    assert np.array_equal(again, NSIL(iterations=1, epochs=1, seed=3).fit(sums).predict_concepts(sums))
+
+
+@pytest.mark.parametrize("name", ["patches", "crop_yield"])
+def test_training_follows_the_exact_probabilities_of_the_labels(name: str) -> None:
+    """Those of the engine, whatever is blank; and the worlds of a label are those that have it."""
+    task = Patches() if name == "patches" else registry.create("benchmark", name).for_split(1)
+    split = task.generate("train", "24", 1, np.random.default_rng(0))
+    train = View(split, task, "label_only", source=PatchSource())
+    structures = _structures(train, split.concepts >= 0)
+    seen = np.random.default_rng(1).dirichlet(np.ones(len(task.concept_space)), split.concepts.shape)
+    seen[split.concepts < 0] = 0
+    query = query_of(task, (task.true_rule,))
+    expected = Exact(width=0)(query, seen, train.metadata_facts).probabilities
+    for one, table in zip(structures, _tables((task.true_rule,), train, structures), strict=True):
+        given = table.probabilities(torch.as_tensor(seen[one.rows]), len(task.labels) + 2)
+        assert given[:, : len(task.labels)].numpy() == pytest.approx(expected[one.rows], abs=1e-9)
+        assert (table.labels(split.concepts[one.rows]) == split.labels[one.rows]).all()
+        for label in range(len(task.labels)):
+            worlds = table.worlds(label, 5, np.random.default_rng(2))
+            assert (table.labels(worlds) == label).all() and ((worlds >= 0) == one.shown).all()
+
+
+def test_corrective_examples_of_a_perfect_network_call_for_the_true_rule(sums: View) -> None:
+    """And errors of the labels weigh against worlds that explain them; weights stay within 1 and 101."""
+    structures = _structures(sums, np.ones((120, 2), np.bool_))
+    pairs = _Pairs(sums, structures)
+    wrong = _tables(["sum(N) :- both(N)."], sums, structures)
+    pairs.weigh(wrong, np.eye(3)[CONCEPTS], 100, np.random.default_rng(0))
+    rules = solve(pairs.task([(0, label) for label in range(5)])).hypothesis
+    assert len(rules) == 2 and not any("both" in rule for rule in rules)
+    error = 100 * (CONCEPTS.sum(axis=1) != sums.labels)[sums.labels == 2].mean()
+    for world in ((0, (1, 1), 2), (0, (2, 0), 2)):  # they would explain it, and are not seen with it
+        assert (pairs._for[world], pairs._against[world]) == (1, round(error / 3) + 1)
+    assert (pairs._for[0, (0, 0), 0], pairs._against[0, (0, 0), 0]) == (101, 1)
+
+
+@pytest.mark.parametrize(("learner", "track"), [("nsil", "label_only"), ("propper", "pretrained")])
+def test_steps_of_sequences_are_not_applicable(learner: str, track: Track) -> None:
+    train = seen("addition", "train", "2", track, truth=track == "pretrained")
+    with pytest.raises(NotApplicable, match=f"{learner}: it takes single examples"):
+        registry.create("learner", learner).fit(train)
+
+
+@pytest.mark.parametrize("right", [0.46, 0.7])
+def test_rules_are_chosen_by_the_probability_of_the_labels(monkeypatch: Any, right: float) -> None:
+    """Even where the likeliest concepts are wrong more often than not, and shorter rules err less on them."""
+    split, rng = patches(), np.random.default_rng(0)
+    given = Predictions.certain(split.concepts, 3).probabilities * right
+    off = np.where(split.concepts >= 0, (split.concepts + rng.integers(1, 3, split.concepts.shape)) % 3, 0)
+    np.put_along_axis(given, off[..., None].astype(np.int64), 1 - right, axis=2)
+    given[split.concepts < 0] = 0
+    train = View(split, Patches(), "pretrained", predictions=Predictions(given, split.concepts < 0))
+    true, tasks = "differ :- patch(left,V1), patch(right,V2), unlike(V1,V2), shade(V1), shade(V2).", []
+    answers = itertools.cycle([("differ :- patch(right,V1), shade(V1).",), (true,)])
+
+    def solver(task: LasTask, time_limit: float | None) -> Solution:
+        tasks.append(task)
+        return Solution("feasible", 0, 0, next(answers))
+
+    monkeypatch.setattr(registry, "factory", lambda kind, name: solver)
+    assert Propper().fit(train).rules().rules == (true,)
+    assert [len(task.examples) for task in tasks[:2]] == [60, 51 * 4 + 9 * 2]
+    chances = sorted([right**2, right * (1 - right), right * (1 - right), (1 - right) ** 2])
+    penalties = [one.penalty for one in tasks[1].examples[2:6]]  # one patch of the first example is blank
+    assert penalties == [round(100 * p) for p in reversed(chances)]
