@@ -1,0 +1,152 @@
+"""DeepProbLog of the package deepproblog with a limit of time, for sequences whose long programs take minutes."""
+
+import contextlib
+import signal
+import time
+
+import numpy as np
+import torch
+from deepproblog.engines import ExactEngine
+from deepproblog.model import Model
+from deepproblog.network import Network
+from deepproblog.query import Query
+from problog.logic import Constant, Term
+
+from nsl_bench.learners.networks import encoder, floats, pictures
+
+
+class _TimeUp(Exception):
+    """The seconds have passed, in the midst of a compilation or a pass."""
+
+
+@contextlib.contextmanager
+def _until(end):
+    """End the block by an exception when the clock of `time.perf_counter` is at `end`."""
+
+    def stop(*_):
+        raise _TimeUp
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, max(end - time.perf_counter(), 1e-3))
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+class _Shown:
+    """Images of a view by their number, as DeepProbLog asks for them."""
+
+    def __init__(self, images):
+        self.images = images.flatten(0, 1)
+
+    def __getitem__(self, item):
+        return floats(self.images[int(item[0])])
+
+
+class DeepProbLogTimed:
+    """One network for all images, trained by the label's exact probability under the rule, for some seconds.
+
+    Programs of early steps are compiled and learned first, as they are short: pass k has the first k steps of
+    each sequence. When the time is up, what was learned stays. Answers are exact for the examples that are
+    reached in the same time, and otherwise what the rule derives from the most probable concepts.
+
+    Args:
+        seconds: of training, and of exact answers; at most 0.7 of the time limit.
+        passes: passes over the train set, at most.
+        rate: learning rate of Adam.
+        batch: examples in a minibatch.
+        seed: seed of torch.
+    """
+
+    fixed_size = False
+    search_space = {"rate": (3e-4, 1e-3, 3e-3), "batch": (2, 16)}
+
+    def __init__(
+        self, seconds: int = 3600, passes: int = 100, rate: float = 1e-3, batch: int = 2, seed: int = 0
+    ):
+        self.seconds, self.passes, self.rate = seconds, passes, rate
+        self.batch, self.seed = batch, seed
+
+    def fit(self, train):
+        torch.manual_seed(self.seed)
+        torch.set_num_threads(1)
+        images, blank = pictures(train)
+        self.size, self.classes = images.shape[3:], len(train.concept_space)
+        self.net = torch.nn.Sequential(encoder(images, self.classes), torch.nn.Softmax(1))
+        self.network = Network(self.net, "net", batching=True)
+        optimiser = torch.optim.Adam(self.net.parameters(), lr=self.rate)
+        asked = _Asked(train, images, blank, self.network)
+        self.limit = train.time_limit
+        with contextlib.suppress(_TimeUp), _until(self._end(train)):
+            for number in range(1, self.passes + 1):
+                rows = torch.as_tensor(np.flatnonzero(train.steps <= number))
+                for chosen in torch.split(rows[torch.randperm(len(rows))], self.batch):
+                    optimiser.zero_grad()
+                    for row in chosen.tolist():
+                        found = asked.solve(row, int(train.labels[row]))
+                        if found.requires_grad:
+                            (-found.clamp_min(1e-12).log() / len(chosen)).backward()
+                    optimiser.step()
+        return self
+
+    def _end(self, view):
+        """When training or exact answers end, on the clock of `time.perf_counter`."""
+        seconds = self.seconds if self.limit is None else min(self.seconds, 0.7 * self.limit)
+        return (view.begun if view.part == "train" else time.perf_counter()) + seconds
+
+    def predict_proba(self, test):
+        images, blank = pictures(test, self.size)
+        concepts = self.predict_concepts(test).argmax(axis=2)
+        labels = test.true_rule.labels(np.where(blank, -1, concepts))
+        found = np.eye(test.n_labels)[labels] * (labels >= 0)[:, None]
+        end, asked = self._end(test), _Asked(test, images, blank, self.network)
+        with contextlib.suppress(_TimeUp), _until(end), torch.no_grad():
+            for row in np.argsort(test.steps, kind="stable").tolist():
+                exact = [float(asked.solve(row, label)) for label in range(test.n_labels)]
+                if sum(exact) > 0:
+                    found[row] = np.array(exact) / sum(exact)
+        return found
+
+    def predict_concepts(self, test):
+        images, _ = pictures(test, self.size)
+        with torch.no_grad():
+            found = torch.cat([self.net(floats(part)) for part in images.flatten(0, 1).split(256)])
+        return found.double().numpy().reshape(*images.shape[:2], -1)
+
+
+class _Asked:
+    """A view's programs, each written and compiled when it is first asked, and the images of each example."""
+
+    def __init__(self, view, images, blank, network):
+        self.view, self.blank, self.network = view, blank, network
+        self.rule, self.shown, self.programs = view.true_rule.problog, _Shown(images), {}
+        lines = self.rule.text.splitlines()
+        self.text = "\n".join(line for line in lines if not line.startswith("query("))
+
+    def solve(self, row, label):
+        """The probability of a label, a tensor; 0 where it cannot follow."""
+        slots, past = len(self.view.slots), int(self.view.steps[row]) if self.view.sequential else 1
+        rows = range(row - past + 1, row + 1)
+        seen = [(k * slots + slot, r * slots + slot) for k, r in enumerate(rows) for slot in range(slots)]
+        seen = [(place, image) for place, image in seen if not self.blank[image // slots, image % slots]]
+        key = (self.rule.contexts[row], tuple(place for place, _ in seen))
+        if key not in self.programs:
+            self.programs[key] = self._program(*key)
+        model = self.network.model = self.programs[key]
+        images = {Term(f"image{p}"): Term("tensor", Term("shown", Constant(image))) for p, image in seen}
+        found = model.solve([Query(Term("nsl_label", Constant(label)), images)])[0].result
+        return sum((torch.as_tensor(p) for p in found.values()), torch.zeros(()))
+
+    def _program(self, context, places):
+        lines = [self.text, *(f"{fact}." for fact in context)]
+        for place in places:
+            values = list(range(len(self.view.concept_space)))
+            lines.append(f"nn(net,[image{place}],Y,{values}) :: nsl_shows({place},Y).")
+            for concept, facts in enumerate(self.rule.facts[place]):
+                lines += [f"{fact} :- nsl_shows({place},{concept})." for fact in facts]
+        model = Model("\n".join(lines), [self.network], load=False)
+        model.set_engine(ExactEngine(model), cache=True)
+        model.add_tensor_source("shown", self.shown)
+        return model
