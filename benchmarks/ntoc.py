@@ -126,7 +126,7 @@ LEARNERS: Mapping[str, tuple[str, str]] = {
         "ntoc",
     ),
     "dnc_filled": ("dnc:perceiver=own,learning_rate=0.003,places=0,heads=1", "dnc"),
-    "deepproblog": ("env:deepproblog", "deepproblog_given_rules"),
+    "deepproblog": ("env:deepproblog_timed", "deepproblog_given_rules"),
     "cnn_transformer": ("cnn_transformer", ""),
     "true_rule": ("true_rule", "deepproblog_given_rules"),
     "ffnsl": ("ffnsl", ""),

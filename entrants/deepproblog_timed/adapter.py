@@ -1,4 +1,4 @@
-"""DeepProbLog of the package deepproblog with a limit of time, for sequences whose long programs take minutes."""
+"""DeepProbLog of the package deepproblog with a limit of time, for sequences with large programs."""
 
 import contextlib
 import signal
@@ -16,7 +16,7 @@ from nsl_bench.learners.networks import encoder, floats, pictures
 
 
 class _TimeUp(Exception):
-    """The seconds have passed, in the midst of a compilation or a pass."""
+    """The seconds have passed."""
 
 
 @contextlib.contextmanager
@@ -61,7 +61,6 @@ class DeepProbLogTimed:
     """
 
     fixed_size = False
-    search_space = {"rate": (3e-4, 1e-3, 3e-3), "batch": (2, 16)}
 
     def __init__(
         self, seconds: int = 3600, passes: int = 100, rate: float = 1e-3, batch: int = 2, seed: int = 0
@@ -92,7 +91,6 @@ class DeepProbLogTimed:
         return self
 
     def _end(self, view):
-        """When training or exact answers end, on the clock of `time.perf_counter`."""
         seconds = self.seconds if self.limit is None else min(self.seconds, 0.7 * self.limit)
         return (view.begun if view.part == "train" else time.perf_counter()) + seconds
 
@@ -110,10 +108,10 @@ class DeepProbLogTimed:
         return found
 
     def predict_concepts(self, test):
-        images, _ = pictures(test, self.size)
+        images = pictures(test, self.size)[0].flatten(0, 1)
         with torch.no_grad():
-            found = torch.cat([self.net(floats(part)) for part in images.flatten(0, 1).split(256)])
-        return found.double().numpy().reshape(*images.shape[:2], -1)
+            found = torch.cat([self.net(floats(part)) for part in images.split(256)])
+        return found.double().numpy().reshape(len(test), len(test.slots), -1)
 
 
 class _Asked:
@@ -122,8 +120,7 @@ class _Asked:
     def __init__(self, view, images, blank, network):
         self.view, self.blank, self.network = view, blank, network
         self.rule, self.shown, self.programs = view.true_rule.problog, _Shown(images), {}
-        lines = self.rule.text.splitlines()
-        self.text = "\n".join(line for line in lines if not line.startswith("query("))
+        self.text = "\n".join(k for k in self.rule.text.splitlines() if not k.startswith("query("))
 
     def solve(self, row, label):
         """The probability of a label, a tensor; 0 where it cannot follow."""
