@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nsl_bench.core.budget import MEBIBYTE
@@ -15,6 +17,8 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from nsl_bench.core.benchmark import Benchmark
+    from nsl_bench.logic.guarded.child import Allowance
+    from nsl_bench.logic.las.task import LasTask
 
 
 @dataclass(frozen=True)
@@ -22,7 +26,8 @@ class Verdict:
     """How good rules are. It unpacks as ``score, counterexample``.
 
     Attributes:
-        score: share of the test examples, with true concepts, whose label the rules derive, 0..1.
+        score: share of the test examples, with true concepts, whose label the rules derive, 0..1; of a task
+            file, the share of its examples that they cover.
         counterexample: an input on which they are wrong, or why they cannot be evaluated; None: none found.
         equivalent: whether they agree with the true rule on every possible input; None if undecided.
     """
@@ -37,7 +42,7 @@ class Verdict:
 
 def verify(
     rules: str | Sequence[str],
-    task: str,
+    task: str | os.PathLike[str],
     *,
     repeat: int = 1,
     seed: int = 0,
@@ -51,23 +56,30 @@ def verify(
 
     Args:
         rules: ASP rules with full stops, in one text or several.
-        task: name of the task.
+        task: name of the task, also of one of `nsl_bench.register`, or a task file (.las).
         repeat, seed: train split and seed of the data, on which test examples and some tasks' rules depend.
         time_limit: seconds for the score, and again for the search of a counterexample.
         memory_limit: megabytes for each.
 
     Raises:
-        UserError: an unknown task.
+        UserError: an unknown task, or a task file without examples.
     """
     from nsl_bench.logic.guarded.child import Allowance
     from nsl_bench.logic.guarded.rules import crisp
+    from nsl_bench.logic.las.task import LasTask
     from nsl_bench.run.true_rule import difference
 
-    benchmark, contexts, labels = _test(task, repeat, seed)
+    file = LasTask.read(task) if Path(task).suffix == ".las" else None
+    if file is not None and not file.examples:
+        raise UserError(f"{task} must have examples; got none.")
     memory = memory_limit * MEBIBYTE
+    allowance = Allowance(time_limit, memory)
+    if file is None:
+        benchmark, contexts, labels = _test(str(task), repeat, seed)
     try:
         texts = tuple(text.encode().decode() for text in ([rules] if isinstance(rules, str) else rules))
-        allowance = Allowance(time_limit, memory)
+        if file is not None:
+            return _of_examples(file, texts, allowance)
         answers = crisp(texts, benchmark.background, contexts, benchmark.labels, allowance=allowance)
     except Exception as error:  # the rules may be anything
         why = str(error) if isinstance(error, UserError) else f"The rules must be text: {named(error)}."
@@ -84,6 +96,19 @@ def verify(
         return Verdict(score, _said(contexts[wrong], correct, given), False)
     said = None if found is None else _said(found.inputs, found.second, found.first)
     return Verdict(score, said, found is None)
+
+
+def _of_examples(task: LasTask, rules: Sequence[str], allowance: Allowance) -> Verdict:
+    """The verdict where there are a task's examples alone."""
+    from nsl_bench.logic.guarded.call import guarded
+    from nsl_bench.logic.las.task import print_example
+
+    judge, doing = "nsl_bench.logic.las.semantics.coverage:covered", "Evaluating the hypothesis"
+    fits = guarded(judge, task, rules, doing=doing, allowance=allowance)
+    if all(fits):
+        return Verdict(1.0, None, None)
+    shown = " ".join(print_example(task.examples[fits.index(False)]).split())
+    return Verdict(sum(fits) / len(fits), f"The rules do not cover the example {shown}", None)
 
 
 def _said(facts: Sequence[str], right: Sequence[str], given: Sequence[str]) -> str:

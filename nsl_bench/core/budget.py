@@ -65,6 +65,10 @@ class Budget:
         """Whether to stop now."""
         return self.interrupted or (self.deadline is not None and time.monotonic() >= self.deadline)
 
+    def allows(self, seconds: float) -> bool:
+        """Whether so much time is left."""
+        return self.deadline is None or time.monotonic() + seconds < self.deadline
+
     def check(self) -> None:
         """Raises `Expired` where it is time to stop or memory is full."""
         if self.expired():

@@ -1,11 +1,13 @@
 """What a notebook registers, the views that it gets, and the verdict on any rules."""
 
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import nsl_bench
+from nsl_bench.api.verification import Verdict
 from nsl_bench.core.metrics import Metric
 from nsl_bench.run.mock_tasks import Patches, PatchSource
 from nsl_bench.testing.toy import Negative
@@ -99,6 +101,22 @@ def test_a_verdict_is_a_score_and_a_counterexample() -> None:
     assert score == 0 and wrong is not None and wrong.endswith("From the rules follows: no label.")
     with pytest.raises(nsl_bench.UserError, match="sudoku_4x5"):
         nsl_bench.verify("", "sudoku_4x5")
+
+
+@pytest.mark.usefixtures("registered")
+def test_rules_are_verified_on_registered_tasks_and_task_files(tmp_path: Path) -> None:
+    assert nsl_bench.verify(Shades().true_rule, "shades") == Verdict(1.0, None, True)
+    task = tmp_path / "task.las"
+    task.write_text("#modeh(p). #pos(a@1, {p}, {}, {q.}). #neg(b, {p}, {}).", encoding="utf-8")
+    assert nsl_bench.verify("p :- q.", task) == Verdict(1.0, None, None)
+    score, wrong = nsl_bench.verify(["p."], str(task))
+    assert score == 0.5 and wrong is not None and "not cover the example #neg(eg(b), {p}, {}, {})." in wrong
+    for rules, why in (("p :- ", "syntax"), ('#include "/etc/passwd".', "include"), (3, "must be text")):
+        score, wrong = nsl_bench.verify(rules, task)  # type: ignore[arg-type]
+        assert score == 0 and wrong is not None and why in wrong
+    task.write_text("#modeh(p).", encoding="utf-8")
+    with pytest.raises(nsl_bench.UserError, match="must have examples; got none"):
+        nsl_bench.verify("p.", task)
 
 
 @pytest.mark.parametrize(

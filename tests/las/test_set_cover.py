@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from nsl_bench.core.budget import Budget
-from nsl_bench.logic.las.set_cover.branch_and_bound import branch_and_bound
+from nsl_bench.logic.las.set_cover.branch_and_bound import UNLIMITED, branch_and_bound
 from nsl_bench.logic.las.set_cover.configurations import configurations, is_searchable
 from nsl_bench.logic.las.set_cover.encoding import solve_by_maxsat
 from nsl_bench.logic.las.set_cover.instance import Choice, Instance, dominated, integers, prune, split
 from nsl_bench.logic.las.set_cover.lagrangian_search import search
 from nsl_bench.logic.las.set_cover.relaxation import Relaxation
-from nsl_bench.logic.las.set_cover.solve import solve
+from nsl_bench.logic.las.set_cover.solve import greedy, improved, solve
 
 SEEDS = range(40)
 HUGE = (1 << 31) - 1, 10**17, 10**40
@@ -119,6 +119,53 @@ def test_branch_and_bound(hard: int | None) -> None:
             assert (found.score, found.proven) == (best, True)
             assert branch_and_bound(instance, best).rules is None
         assert not found.proven or found.score == best
+
+
+def test_branch_and_bound_where_targets_share_costs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("nsl_bench.logic.las.set_cover.branch_and_bound.MOST_RULES", 0)
+    for seed in SEEDS:
+        instance = drawn(seed)
+        best = optimum(instance)
+        found = branch_and_bound(instance, best + 1, Budget(), UNLIMITED)
+        assert (found.score, found.proven) == (best, True)
+        wide = drawn(seed, 60, 60, 20)
+        first = wide.score(())
+        bound = branch_and_bound(wide, first, _Visits(3), UNLIMITED).bound
+        assert wide.constant <= bound <= improved(wide, empty_choice(wide), _Visits(50)).score
+
+
+class _Visits(Budget):
+    """A budget of so many looks at it."""
+
+    def __init__(self, looks: int) -> None:
+        super().__init__()
+        self.looks = looks
+
+    def expired(self) -> bool:
+        self.looks -= 1
+        return self.looks < 0
+
+
+def test_local_search_leaves_a_greedy_choice() -> None:
+    gained = 0
+    for seed in SEEDS[:10]:
+        instance = drawn(seed, 200, 80, 40)
+        rules, score = greedy(instance)
+        start = Choice(instance.named(rules), score, 0, False)
+        found = improved(instance, start, _Visits(100))
+        assert found.rules is not None and found.score == exact_score(instance, [r - 10 for r in found.rules])
+        gained += start.score - found.score
+    assert gained > 0
+
+
+@pytest.mark.parametrize("seconds", [0.5, None])
+def test_large_instances_get_rules_and_a_bound_in_time(monkeypatch, seconds: float | None) -> None:
+    monkeypatch.setattr("nsl_bench.logic.las.set_cover.configurations._MOST_CELLS", 0)
+    monkeypatch.setattr("nsl_bench.logic.las.set_cover.solve._SECONDS_A_RULE", 1)
+    monkeypatch.setattr("nsl_bench.logic.las.set_cover.branch_and_bound.MOST_RULES", 0)
+    monkeypatch.setattr("nsl_bench.logic.las.set_cover.solve.MOST_RULES", 0)
+    instance = drawn(1)
+    check(instance, solve(instance, Budget.of(seconds, None)), optimum(instance))
 
 
 @pytest.mark.parametrize("hard", [None, *HUGE[:2]])

@@ -5,20 +5,25 @@ covered targets that it violates. If rule ``i`` is the dearest of those that are
 the weight of the targets that rules up to ``i`` in order of price can cover, less the price of ``i``.
 That bound sees what linear relaxations miss: rules that violate the same targets do not share the damage.
 Branch and bound: Land, Doig: "An automatic method of solving discrete programming problems", 1960.
+
+Where many rules compete, targets also share the costs of rules: a rule pays off no target above the share
+that the target has in all that the rule can cover.
 """
 
 import numpy as np
 
 from nsl_bench.core.budget import Budget
+from nsl_bench.core.types import Floats
 from nsl_bench.logic.las.set_cover.instance import Choice, Flags, Indices, Instance
 
 UNLIMITED = 1 << 60
 """So much work that only the budget ends it."""
 
 _WORK = 150_000_000
-_MOST_RULES = 600
+MOST_RULES = 600
 _FEW_RULES = 30
 _DENSE = 0.1
+_ROUNDING = float(np.finfo(np.float32).eps)
 # sums below it are exact in float64
 _EXACT = 1 << 52
 
@@ -39,12 +44,13 @@ def branch_and_bound(
     """
     capped = instance.capped(limit)
     total = int(capped.costs.sum()) + int(capped.weights.sum())
-    if len(instance.rules) > _MOST_RULES or total >= _EXACT:
+    large = len(instance.rules) > MOST_RULES
+    if total >= _EXACT or (large and work != UNLIMITED):
         return Choice(None, limit, instance.constant, False)
     if work is None:
         sparse = instance.violates.mean() < _DENSE and len(instance.rules) > _FEW_RULES
         work = _WORK // 20 if sparse else _WORK
-    search = _Search(capped, limit - instance.constant, budget, work)
+    search = _Search(capped, limit - instance.constant, budget, work, shared=large)
     try:
         search.run()
         proven = True
@@ -52,13 +58,21 @@ def branch_and_bound(
         proven = False
     score = int(search.limit) + instance.constant
     rules = None if search.best is None else instance.named(search.best)
-    return Choice(rules, score, score if proven else instance.constant, proven)
+    bound = min(score, int(np.ceil(search.bound)) + instance.constant)
+    return Choice(rules, score, score if proven else bound, proven)
 
 
 class _Search:
-    """Depth-first search; scores are without the constant."""
+    """Depth-first search; scores are without the constant.
 
-    def __init__(self, instance: Instance, limit: int, budget: Budget | None, work: int) -> None:
+    Attributes:
+        bound: no set has a lower score, as far as the search got.
+        shared: targets share the costs of rules.
+    """
+
+    def __init__(
+        self, instance: Instance, limit: int, budget: Budget | None, work: int, *, shared: bool
+    ) -> None:
         n = len(instance.rules)
         self.costs = instance.costs.astype(np.float64)
         self.weights = instance.weights.astype(np.float64)
@@ -70,6 +84,8 @@ class _Search:
         self.best: tuple[int, ...] | None = None
         self.budget = budget
         self.left = work
+        self.bound = 0.0
+        self.shared = shared
 
     def run(self) -> None:
         """Looks at all sets."""
@@ -105,11 +121,16 @@ class _Search:
         offers, price = offers[order], price[order]
         # targets still open, and what the rules up to each one can cover of them
         open_rows = np.flatnonzero(~met & ~violated)
-        reach = np.logical_or.accumulate(self.supports[offers], axis=0) | supported
-        gain = reach[:, self.padded[open_rows]].all(axis=2) @ self.weights[open_rows] - price
+        if self.shared:
+            gain = self.shares(offers, open_rows, supported) - (price - self.costs[offers])
+        else:
+            reach = np.logical_or.accumulate(self.supports[offers], axis=0) | supported
+            gain = reach[:, self.padded[open_rows]].all(axis=2) @ self.weights[open_rows] - price
         for k in np.argsort(-gain, kind="stable").tolist():
             if score - gain[k] >= self.limit:
                 break
+            if not chosen:
+                self.bound = score - float(gain[k])
             rule = int(offers[k])
             self.visit(
                 (*chosen, rule),
@@ -118,3 +139,18 @@ class _Search:
                 violated | self.violates[rule],
                 cost + float(self.costs[rule]),
             )
+
+    def shares(self, offers: Indices, open_rows: Indices, supported: Flags) -> Floats:
+        """float64 [m]: what rules up to each one can cover of open targets, less their shares in costs.
+
+        Each target that is covered in the end pays for one rule at least, and the more the less its rule
+        could cover.
+        """
+        own, needs = self.weights[open_rows].astype(np.float32), self.padded[open_rows]
+        error = _ROUNDING * (len(own) + 9) * float(own.sum())
+        new = self.supports[offers] & ~supported
+        most = new[:, needs].any(axis=2).astype(np.float32) @ own + error
+        kept = np.maximum(0, 1 - self.costs[offers] / np.maximum(most, 1)).astype(np.float32)
+        reach = np.maximum.accumulate(new * kept[:, None], axis=0)
+        reach[:, supported] = 1
+        return np.asarray(reach[:, needs].min(axis=2) @ own + error, np.float64)

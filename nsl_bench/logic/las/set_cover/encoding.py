@@ -41,25 +41,6 @@ class MaxSat:
         if weight:
             self.soft[literal] = self.soft.get(literal, 0) + weight
 
-    def solve(self, budget: Budget | None = None, conflicts: int | None = None) -> Choice:
-        """The true variables of the best model (None: there is none, or none yet), and what it violates.
-
-        Args:
-            conflicts: of the solver, after which to stop; None: never.
-        """
-        formula = WCNF()
-        for clause in self.hard:
-            formula.append(clause)
-        for literal, weight in self.soft.items():
-            formula.append([literal], weight=weight)
-        formula.nv = max(formula.nv, self.variables)
-        solver = _CoreGuided(formula, self.soft, budget, conflicts)
-        try:
-            proven = solver.run()
-            return Choice(solver.best, solver.best_cost, solver.bound, proven)
-        finally:
-            solver.close()
-
 
 def solve_by_maxsat(
     instance: Instance, incumbent: Choice, budget: Budget | None = None, conflicts: int | None = None
@@ -70,14 +51,22 @@ def solve_by_maxsat(
         conflicts: of the solver, after which to stop; None: never.
     """
     problem, chosen = encoded(instance.capped(incumbent.score))
-    optimum = problem.solve(budget, conflicts)
+    formula = WCNF()
+    formula.extend(problem.hard)
+    formula.extend([[literal] for literal in problem.soft], weights=list(problem.soft.values()))
+    formula.nv = max(formula.nv, problem.variables)
+    solver = _CoreGuided(formula, problem.soft, budget, conflicts)
+    try:
+        proven = solver.run()
+    finally:
+        solver.close()
     rules, score = incumbent.rules, incumbent.score
-    if optimum.rules is not None and optimum.score + instance.constant < score:
-        model = set(optimum.rules)
+    if solver.best is not None and solver.best_cost + instance.constant < score:
+        model = set(solver.best)
         rules = instance.named(i for i, variable in enumerate(chosen) if variable in model)
-        score = optimum.score + instance.constant
-    low = max(incumbent.bound, optimum.bound + instance.constant)
-    return Choice(rules, score, score if optimum.proven else min(score, low), optimum.proven)
+        score = solver.best_cost + instance.constant
+    low = max(incumbent.bound, solver.bound + instance.constant)
+    return Choice(rules, score, score if proven else min(score, low), proven)
 
 
 def encoded(instance: Instance) -> tuple[MaxSat, list[int]]:
