@@ -134,6 +134,9 @@ class RuleClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         new = parse(self.background, "the background knowledge").derived - own
         control = grounded("The background knowledge", text=text)  # which owns its atoms
         atoms = [str(a.symbol) for name, n in new for a in control.symbolic_atoms.by_signature(name, n)]
+        if not atoms:
+            names = ", ".join(sorted({fact.partition("(")[0] for fact in facts}))
+            raise TableError(f"The background must derive atoms from the table's predicates: {names}.")
         return [Literal(no + atom, no + atom) for atom in sorted(atoms) for no in ("", "not ")]
 
     def _examples(self) -> list[WeightedExample]:

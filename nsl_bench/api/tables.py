@@ -20,6 +20,7 @@ from nsl_bench.logic.asp.text import check_characters
 _MOST_CLASSES, _MOST_DIGITS, _LARGEST = 100, 6, 2_000_000_000
 _TYPO_SHARE, _MANY_NUMBERS = 0.1, 10
 """A column of so many different numbers, with at most this share of words, has a slip in it."""
+_FORMATTED = r"[$€£+-]*\s*[0-9][0-9.,']*\s*[%€$£]?"
 _MISSING = ["", "?", "NA", "N/A", "n/a", "NaN", "nan", "null", "NULL", "None", "<NA>"]
 _TESTS = ("", "_cut", "_at_least", "_below")
 """How predicates of a column end."""
@@ -41,7 +42,12 @@ def read_table(path: Path, label: str | None) -> "tuple[pd.DataFrame, pd.Series[
             if text:
                 options: dict[str, Any] = {"header": None, "dtype": str, "keep_default_na": False}
                 options |= {"na_values": _MISSING, "encoding": "utf-8-sig", "skipinitialspace": True}
-                frame = pd.read_csv(stream, sep="\t" if path.suffix.lower() == ".tsv" else ",", **options)
+                start = re.sub('"[^"]*"', "", stream.readline().decode("utf-8", "replace"))
+                stream.seek(0)
+                sep = "\t" if path.suffix.lower() == ".tsv" else max(",;", key=start.count)
+                frame = pd.read_csv(stream, sep=sep, **options)
+                if sep == ";":  # as spreadsheets write it where decimals have a comma
+                    frame = frame.replace(r"^([+-]?\d+),(\d+)$", r"\1.\2", regex=True)
                 # the header is read as a row, so that no name is changed
                 head = frame.iloc[0].fillna("").tolist()
                 frame = frame.iloc[1:].reset_index(drop=True).set_axis(head, axis=1)
@@ -49,6 +55,7 @@ def read_table(path: Path, label: str | None) -> "tuple[pd.DataFrame, pd.Series[
                 frame = pd.read_parquet(stream)
         except (ValueError, OSError) as error:
             reason = (str(error).strip().splitlines() or ["it is empty"])[0].rstrip(".")
+            reason = "it is not in UTF-8" if isinstance(error, UnicodeDecodeError) else reason
             raise TableError(f"{path} must be a table of the kind that its ending says; {reason}.") from None
     names = [str(name) for name in frame.columns]
     twice = next((name for k, name in enumerate(names) if name in names[:k]), None)
@@ -88,6 +95,9 @@ def _typed(words: "pd.Series[Any]", where: str) -> "pd.Series[Any]":
         found = f"{numbers.count()} numbers and, in row {odd.index[0] + 1}, the word '{odd.iloc[0]}'"
         hint = "Leave a cell empty if its number is missing."
         raise TableError(f"{where} must have numbers or words; got {found}. {hint}")
+    if len(odd) and words.nunique() > _MANY_NUMBERS and words.dropna().str.fullmatch(_FORMATTED).all():
+        hint = "Write them with a decimal point, and without units and separators."
+        raise TableError(f"{where} must have plain numbers; got '{odd.iloc[0]}'. {hint}")
     return words if len(odd) else numbers
 
 
@@ -101,9 +111,11 @@ def cells_of(column: "pd.Series[Any]", where: str) -> Array:
     kind = pd.api.types.infer_dtype(known)
     if isinstance(column.dtype, pd.CategoricalDtype) or kind in ("string", "boolean"):
         words = np.full(len(column), None, object)
-        words[there] = [constant(cell) for cell in known.tolist()]
+        words[there] = [constant(cell, where) for cell in known.tolist()]
         return words
     if kind not in ("integer", "floating", "mixed-integer-float", "decimal", "empty"):
+        plain = known.map(lambda cell: isinstance(cell, str | int | float | np.number)).to_numpy(bool)
+        kind = kind if plain.all() or kind != "mixed" else type(known[~plain].iloc[0]).__name__
         found = "numbers and words" if kind in ("mixed", "mixed-integer") else f"{kind} values"
         raise TableError(f"{where} must have numbers or words; got {found}.")
     numbers = np.full(len(column), np.nan)
@@ -113,13 +125,13 @@ def cells_of(column: "pd.Series[Any]", where: str) -> Array:
     return numbers
 
 
-def constant(value: object) -> str:
+def constant(value: object, where: str = "a value of the table") -> str:
     """A value as a constant of ASP: a name or whole number as it is, else a string."""
     text = str(value).lower() if isinstance(value, bool | np.bool_) else str(value)
     if re.fullmatch(r"(?!not$)[a-z][A-Za-z0-9_]*|0|-?[1-9][0-9]{0,8}", text):
         return text
     quoted = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    check_characters(f'"{quoted}"', "a value of the table")
+    check_characters(f'"{quoted}"', where)
     return f'"{quoted}"'
 
 
@@ -230,6 +242,7 @@ class Column(NamedTuple):
 
 def _digits(numbers: Floats) -> int:
     """The least power of ten that makes numbers whole, or the greatest within a task's integers."""
-    most = floor(log10(_LARGEST / max(1.0, np.abs(numbers).max(initial=0))))
-    decimals = (len(f"{number:.{_MOST_DIGITS}f}".rstrip("0").partition(".")[2]) for number in numbers)
-    return min(most, max(decimals, default=0))
+    largest = float(np.abs(numbers).max(initial=0)) or 1.0
+    kept = min(300, max(_MOST_DIGITS, _MOST_DIGITS - 1 - floor(log10(largest))))
+    decimals = (len(f"{number:.{kept}f}".rstrip("0").partition(".")[2]) for number in numbers)
+    return min(floor(log10(_LARGEST) - log10(largest)), max(decimals, default=0))

@@ -228,6 +228,10 @@ def run(args: Sequence[str] | None = None) -> None:
             )
     except UserError as error:
         _stop(str(error), 2)
+    except OSError as error:
+        if error.filename is None:
+            raise
+        _stop(f"{error.filename} cannot be read or written: {error.strerror}.", 2)
     except ModuleNotFoundError as error:
         if error.name not in ("torch", "torchvision"):
             raise

@@ -114,7 +114,7 @@ def learn(
         if learned.explanation is not None:
             click.echo("\n".join(["", learned.explanation, *learned.answer["why"]]))
         if table is not None and learned.answer["score"] is not None:
-            click.echo(f"% {model.take(learned.solution).rules_.splitlines()[-1]}")
+            click.echo("% " + "\n% ".join(model.take(learned.solution).rules_.splitlines()))
             if explain:
                 click.echo("\n".join(model.why_no_better()))
     nothing = learned.answer["score"] is None and not learned.answer["hypothesis"]

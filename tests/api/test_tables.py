@@ -128,9 +128,28 @@ def test_bad_tables_are_one_sentence(tmp_path: Path, text: str, label: str, said
     assert isinstance(error, UserError) and said in str(error) and str(table) in str(error), error
 
 
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ('"a, b";y\n' + "".join(f"{k},5;{k > 9}\n" for k in range(20)), "y = True if a, b >= 10"),
+        ("a,y\n" + "".join(f"{k * 1e-9:.12f},{k > 9}\n" for k in range(20)), "y = True if a >= 1e-08"),
+        ("a,y\n" + "".join(f"{k}e-315,{k > 9}\n" for k in range(20)), "otherwise y = False"),
+    ],
+)
+def test_tables_as_spreadsheets_and_instruments_write_them(tmp_path: Path, text: str, rule: str) -> None:
+    table = tmp_path / "table.csv"
+    table.write_text(text, encoding="utf-8")
+    said = CliRunner().invoke(main, ["learn", str(table), "--label", "y"], catch_exceptions=False).stdout
+    assert f"% {rule}" in said, said
+
+
 def test_mixed_columns_and_options_without_a_table_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="'m' must have numbers or words; got numbers and words"):
         RuleClassifier().fit(pd.DataFrame({"m": [1, "x", 2, "y"]}), [0, 1, 0, 1])
+    with pytest.raises(ValueError, match="'m' must have numbers or words; got list values"):
+        RuleClassifier().fit(pd.DataFrame({"m": [[1], [2]]}), [0, 1])
+    with pytest.raises(ValueError, match="derive atoms from the table's predicates: cap_size, odor, ring"):
+        RuleClassifier(background="good(x) :- odour(foul).").fit(X, Y)
     with pytest.raises(ValueError, match="'ring' must have words, as in `fit`; got numbers"):
         RuleClassifier().fit(X, Y).predict(X.assign(ring=1))
     task = tmp_path / "task.las"
