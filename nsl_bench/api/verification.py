@@ -69,7 +69,7 @@ def verify(
     from nsl_bench.logic.las.task import LasTask
     from nsl_bench.run.true_rule import difference
 
-    file = LasTask.read(task) if Path(task).suffix == ".las" else None
+    file = LasTask.read(Path(task)) if Path(task).suffix == ".las" else None
     if file is not None and not file.examples:
         raise UserError(f"{task} must have examples; got none.")
     memory = memory_limit * MEBIBYTE
