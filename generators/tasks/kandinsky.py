@@ -15,7 +15,7 @@ from nsl_bench.core.types import Ints, Ints16, LabelSpace, Part
 
 from ..sources.figures import COLOURS, OBJECTS, SHAPES
 from . import programs
-from .rssgen_files import RssgenTask
+from .drawn import RssgenTask
 
 _PROGRAMS = programs(__file__)
 

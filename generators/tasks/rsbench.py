@@ -15,7 +15,7 @@ from nsl_bench.core.options import option
 from nsl_bench.core.types import ConceptSpace, Ints, Ints16, LabelSpace, Part
 
 from . import programs
-from .rssgen_files import RssgenTask
+from .drawn import RssgenTask
 
 _PROGRAMS = programs(__file__)
 

@@ -22,41 +22,22 @@ from nsl_bench.run.true_rule import is_true_rule
 from nsl_bench.testing import SourceTests, TaskTests
 from nsl_bench.testing.toy import view
 
+SPECS = {
+    "hitting_sets": True,
+    "hitting_sets:constrained=true,budget=1,images=5,elements=4": True,
+    "hwf": True,
+    "mnlogic": True,
+    "mnlogic:formula=(a&b)|~c,bits=3,seen=001+110,unseen=true": True,
+    "mnmath": False,
+    "mnmath:equations=2*a+b;a+b,highest=2": True,
+    "kandinsky": False,
+    "kandinsky:pattern=pairs,figures=2": False,
+}
+"""Whether there are few different examples, by spec."""
 
-class TestHittingSets(TaskTests):
-    spec, few = "hitting_sets", True
-
-
-class TestConstrainedHittingSets(TaskTests):
-    spec, few = "hitting_sets:constrained=true,budget=1,images=5,elements=4", True
-
-
-class TestFormulas(TaskTests):
-    spec, few = "hwf", True
-
-
-class TestMNLogic(TaskTests):
-    spec, few = "mnlogic", True
-
-
-class TestMNLogicUnseen(TaskTests):
-    spec, few = "mnlogic:formula=(a&b)|~c,bits=3,seen=001+110,unseen=true", True
-
-
-class TestMNMath(TaskTests):
-    spec = "mnmath"
-
-
-class TestMNMathValues(TaskTests):
-    spec, few = "mnmath:equations=2*a+b;a+b,highest=2", True
-
-
-class TestKandinsky(TaskTests):
-    spec = "kandinsky"
-
-
-class TestKandinskyPairs(TaskTests):
-    spec = "kandinsky:pattern=pairs,figures=2"
+for number, (spec, few) in enumerate(SPECS.items()):
+    name = f"Test{number}_{spec.partition(':')[0]}"
+    globals()[name] = type(name, (TaskTests,), {"spec": spec, "few": few, "__module__": __name__})
 
 
 class TestDrawnFigures(SourceTests):
