@@ -182,6 +182,11 @@ def word_of(found: Comparison) -> str:
     return "ahead" if found.difference > 0 else "behind"
 
 
+def interval(row: Mapping[str, Any]) -> str:
+    """The ends of the interval of a difference, in the unit of published values."""
+    return "" if math.isnan(row["low"]) else f"{row['low']:+.3g} to {row['high']:+.3g}"
+
+
 def answer(learner: str, rows: Sequence[Mapping[str, Any]]) -> str:
     """How the page's learner stands beside published values, in few words."""
     words = [row["verdict"] for row in rows if row["learner"] == learner]
@@ -194,6 +199,8 @@ def write(name: str, task: Task, docs: Path) -> Path:
     """Write a page from its tables."""
     rows = kept_table(docs, name, "verdicts").to_dict("records")
     own = kept_table(docs, name, "measured")
+    own["mean"] = [number(*map(float, pair)) for pair in zip(own["mean"], own.pop("std_err"), strict=True)]
+    own["seconds"] = [f"{float(value):.0f}" for value in own["seconds"]]
     numbers = ("difference", "low", "high", "published", "published_std")
     for row in rows:
         row |= {key: float(row[key] or "nan") for key in numbers}
@@ -239,13 +246,23 @@ def write(name: str, task: Task, docs: Path) -> Path:
         losses(compared, first),
         f"{task.method} Differences below {100 * task.margin / task.unit:g} {units} count as none. "
         "Verdicts are those of two one-sided tests (TOST) and of Welch's test at 5 %; intervals cover "
-        "train splits and test examples. Sources of published values are in verdicts.csv.",
+        "train splits and test examples. *Open* is what neither test decides. Behind ± are standard errors of "
+        "our means, and standard deviations of published values, whose sources are in verdicts.csv.",
         {
             "measured": "means of our learners",
             "verdicts": "each of them beside each published value, with source, interval and verdict",
         },
         {
-            "Measured": markdown(own[["setting", "learner", "network", "metric", "mean", "train_splits"]]),
+            f"{first} beside published values": markdown(
+                [
+                    {"setting": row["setting"], first: row["measured"], "method": row["method"]}
+                    | {"published": number(row["published"], row["published_std"])}
+                    | {"interval of the difference": interval(row), "verdict": row["verdict"]}
+                    for row in rows
+                    if row["learner"] == first
+                ]
+            ),
+            "Measured": markdown(own.rename(columns={"train_splits": "train splits"})),
             "Verdicts of all learners": markdown(counted.reset_index()),
         },
         first=f"Where {first} loses",
