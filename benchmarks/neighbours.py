@@ -246,7 +246,7 @@ def write(name: str, task: Task, docs: Path) -> Path:
         losses(compared, first),
         f"{task.method} Differences below {100 * task.margin / task.unit:g} {units} count as none. "
         "Verdicts are those of two one-sided tests (TOST) and of Welch's test at 5 %; intervals cover "
-        "train splits and test examples. *Open* is what neither test decides. Behind ± are standard errors of "
+        "train splits and test examples. *Open* is what neither test decides. Behind ± are errors of "
         "our means, and standard deviations of published values, whose sources are in verdicts.csv.",
         {
             "measured": "means of our learners",
