@@ -239,7 +239,7 @@ class Board:
                 "source": contest.source,
                 "size": contest.size,
                 **dict.fromkeys(("splits", "splits_fingerprint", "source_fingerprint", "sealed"), ""),
-                **dict.fromkeys(("learner_version", "network_version"), ""),
+                **dict.fromkeys(("learner_version", "network_version", "annotation"), ""),
                 "protocol": PROTOCOL,
                 "seed": contest.seed,
                 "track": entry.track,
