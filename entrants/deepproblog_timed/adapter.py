@@ -35,26 +35,17 @@ def _until(end):
         signal.signal(signal.SIGALRM, before)
 
 
-class _Shown:
-    """Images of a view by their number, as DeepProbLog asks for them."""
-
-    def __init__(self, images):
-        self.images = images.flatten(0, 1)
-
-    def __getitem__(self, item):
-        return floats(self.images[int(item[0])])
-
-
 class DeepProbLogTimed:
     """One network for all images, trained by the label's exact probability under the rule, for some seconds.
 
-    Programs of early steps are compiled and learned first, as they are short: pass k has the first k steps of
-    each sequence. When the time is up, what was learned stays. Answers are exact for the examples that are
-    reached in the same time, and otherwise what the rule derives from the most probable concepts.
+    Programs of early steps are compiled and learned first, as they are short. Each further step of sequences
+    comes when its share of the time has passed, or when the loss falls no more. When the time is up, what was
+    learned stays. Answers are exact for the examples that are reached in the same time, and otherwise what
+    the rule derives from the most probable concepts.
 
     Args:
         seconds: of training, and of exact answers; at most 0.7 of the time limit.
-        passes: passes over the train set, at most.
+        patience: passes without a smaller loss after which the next step comes, or training ends.
         rate: learning rate of Adam.
         batch: examples in a minibatch.
         seed: seed of torch.
@@ -63,9 +54,9 @@ class DeepProbLogTimed:
     fixed_size = False
 
     def __init__(
-        self, seconds: int = 3600, passes: int = 100, rate: float = 1e-3, batch: int = 2, seed: int = 0
+        self, seconds: int = 3600, patience: int = 20, rate: float = 1e-3, batch: int = 2, seed: int = 0
     ):
-        self.seconds, self.passes, self.rate = seconds, passes, rate
+        self.seconds, self.patience, self.rate = seconds, patience, rate
         self.batch, self.seed = batch, seed
 
     def fit(self, train):
@@ -78,16 +69,22 @@ class DeepProbLogTimed:
         optimiser = torch.optim.Adam(self.net.parameters(), lr=self.rate)
         asked = _Asked(train, images, blank, self.network)
         self.limit = train.time_limit
-        with contextlib.suppress(_TimeUp), _until(self._end(train)):
-            for number in range(1, self.passes + 1):
-                rows = torch.as_tensor(np.flatnonzero(train.steps <= number))
-                for chosen in torch.split(rows[torch.randperm(len(rows))], self.batch):
-                    optimiser.zero_grad()
-                    for row in chosen.tolist():
-                        found = asked.solve(row, int(train.labels[row]))
-                        if found.requires_grad:
-                            (-found.clamp_min(1e-12).log() / len(chosen)).backward()
-                    optimiser.step()
+        begin, end, longest = time.perf_counter(), self._end(train), int(train.steps.max())
+        with contextlib.suppress(_TimeUp), _until(end):
+            for step in range(1, longest + 1):
+                rows, best, since = torch.as_tensor(np.flatnonzero(train.steps <= step)), np.inf, 0
+                until = begin + (end - begin) * step / longest
+                while since < self.patience and time.perf_counter() < until:
+                    total = 0.0
+                    for chosen in torch.split(rows[torch.randperm(len(rows))], self.batch):
+                        optimiser.zero_grad()
+                        for row in chosen.tolist():
+                            loss = -asked.solve(row, int(train.labels[row])).clamp_min(1e-12).log()
+                            total += float(loss.detach())
+                            if loss.requires_grad:
+                                (loss / len(chosen)).backward()
+                        optimiser.step()
+                    best, since = (total, 0) if total < best else (best, since + 1)
         return self
 
     def _end(self, view):
@@ -119,8 +116,11 @@ class _Asked:
 
     def __init__(self, view, images, blank, network):
         self.view, self.blank, self.network = view, blank, network
-        self.rule, self.shown, self.programs = view.true_rule.problog, _Shown(images), {}
+        self.rule, self.images, self.programs = view.true_rule.problog, images.flatten(0, 1), {}
         self.text = "\n".join(k for k in self.rule.text.splitlines() if not k.startswith("query("))
+
+    def __getitem__(self, item):  # DeepProbLog asks for images by their number
+        return floats(self.images[int(item[0])])
 
     def solve(self, row, label):
         """The probability of a label, a tensor; 0 where it cannot follow."""
@@ -145,5 +145,5 @@ class _Asked:
                 lines += [f"{fact} :- nsl_shows({place},{concept})." for fact in facts]
         model = Model("\n".join(lines), [self.network], load=False)
         model.set_engine(ExactEngine(model), cache=True)
-        model.add_tensor_source("shown", self.shown)
+        model.add_tensor_source("shown", self)
         return model
