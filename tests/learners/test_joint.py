@@ -65,6 +65,14 @@ def test_rules_and_perception_are_learned_from_labels_alone(sums: View) -> None:
     assert np.array_equal(again, NSIL(iterations=1, epochs=1, seed=3).fit(sums).predict_concepts(sums))
 
 
+@pytest.mark.slow
+def test_the_sum_of_two_digits_is_learned_from_labels_alone() -> None:
+    learner = NSIL(iterations=10).fit(seen("addition_sum", "train", "320", "label_only"))
+    assert len(learner.rules_) == 1 and "plus" in learner.rules_[0]
+    sums = seen("addition_sum", "test", "320", "pretrained").concept_ids.sum(axis=1)
+    assert (labels_of(learner, seen("addition_sum", "test", "320", "label_only")) == sums).mean() > 0.8
+
+
 @pytest.mark.parametrize("name", ["patches", "crop_yield"])
 def test_training_follows_the_exact_probabilities_of_the_labels(name: str) -> None:
     """Those of the engine, whatever is blank; and the worlds of a label are those that have it."""
@@ -122,7 +130,8 @@ def test_rules_are_chosen_by_the_probability_of_the_labels(monkeypatch: Any, rig
         tasks.append(task)
         return Solution("feasible", 0, 0, next(answers))
 
-    monkeypatch.setattr(registry, "factory", lambda kind, name: solver)
+    made = registry.factory
+    monkeypatch.setattr(registry, "factory", lambda k, name: solver if k == "rule_learner" else made(k, name))
     assert Propper().fit(train).rules().rules == (true,)
     assert [len(task.examples) for task in tasks[:2]] == [60, 51 * 4 + 9 * 2]
     chances = sorted([right**2, right * (1 - right), right * (1 - right), (1 - right) ** 2])

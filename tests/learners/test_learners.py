@@ -152,35 +152,27 @@ def test_ffnsl_is_recalibrated_on_validation_examples() -> None:
         mended.fit(view(split))
 
 
-def test_a_network_learns_labels_from_the_images_of_all_slots() -> None:
-    benchmark = Patches()
-    train, test = (
-        view(split, "end_to_end", benchmark=benchmark, source=PatchSource(), labelled=labelled)
-        for split, labelled in ((patches(), True), (patches("test"), False))
-    )
-    learner = registry.create(
-        "learner", "slot_cnn:epochs=25,outputs=8,learning_rate=0.003,patience=25", seed=0
-    )
-    given = probabilities_of(learner.fit(train, validation=train), test)
-    assert given.shape == (60, 2) and given.sum(axis=1) == pytest.approx(np.ones(60))
-    learned = probabilities_of(learner, train).argmax(axis=1) == patches().labels
-    assert learned.mean() > 0.7 and learner.epochs_ == 25, "0.83 to 0.92 for seeds 0 to 3; half have a label"
-    again = registry.create("learner", "slot_cnn:epochs=25,outputs=8,learning_rate=0.003,patience=25", seed=0)
-    assert np.array_equal(probabilities_of(again.fit(train, validation=train), test), given)
-
-
-def test_a_transformer_learns_labels_from_the_images_of_all_slots() -> None:
-    spec = "vit:epochs=20,layers=1,width=32,learning_rate=0.003,dropout=0,patience=20"
+@pytest.mark.parametrize(
+    ("spec", "least"),
+    [
+        ("slot_cnn:epochs=25,outputs=8,learning_rate=0.003,patience=25", 0.7),
+        ("vit:epochs=20,layers=1,width=32,learning_rate=0.003,dropout=0,patience=20", 0.6),
+    ],
+)
+def test_a_network_learns_labels_from_the_images_of_all_slots(spec: str, least: float) -> None:
+    """slot_cnn: 0.83 to 0.92 of the train labels for seeds 0 to 3; half have a label."""
     train, test = (
         view(split, "end_to_end", source=PatchSource(), labelled=labelled)
         for split, labelled in ((patches(), True), (patches("test"), False))
     )
-    given = [
-        probabilities_of(registry.create("learner", spec, seed=0).fit(train, validation=train), test)
-        for _ in range(2)
-    ]
-    assert np.array_equal(*given) and given[0].sum(axis=1) == pytest.approx(np.ones(60))
-    assert (given[0].argmax(axis=1) == patches("test").labels).mean() > 0.6
+    learner, again = (registry.create("learner", spec, seed=0).fit(train, validation=train) for _ in "ab")
+    given = probabilities_of(learner, test)
+    assert given.shape == (60, 2) and given.sum(axis=1) == pytest.approx(np.ones(60))
+    assert np.array_equal(probabilities_of(again, test), given)
+    if "slot_cnn" in spec:
+        given, test = probabilities_of(learner, train), train
+        assert learner.epochs_ == 25
+    assert (given.argmax(axis=1) == patches(test.part).labels).mean() > least
 
 
 @pytest.mark.parametrize(("slots", "patches"), [(4, 64), (12, 192), (16, 64), (81, 81), (200, 200)])

@@ -5,6 +5,7 @@ Neurosymbolic Inference and Relaxation" (Propper, 2024).
 """
 
 from collections.abc import Iterable, Iterator
+from time import perf_counter  # as it is now: a learner here may replace it
 from typing import Self
 
 import numpy as np
@@ -23,8 +24,8 @@ from nsl_bench.logic.las.bias.hypothesis import hypothesis_cost
 _LEAST = 0.01
 """What a label's probability counts as at least, so that no single example decides."""
 
-_SHARE, _MOST_TESTED = 0.5, 200
-"""Of the time limit that the rule learner may use in all; hypotheses that are tested by inference."""
+_SHARE, _MOST_TESTED = 0.4, 200
+"""Of the time limit that the rule learner has, and tests have; hypotheses that are tested by inference."""
 
 
 class Propper(FFNSL):
@@ -78,13 +79,14 @@ class Propper(FFNSL):
         """The rules of least score; rules that were found come and go as long as it falls."""
         pool = list(dict.fromkeys(rule for one in found for rule in sorted(one)))
         best = min(found, key=self._score)
-        while len(self._scores) < _MOST_TESTED:
-            nearby = [best ^ {rule} for rule in pool]
+        limit, begun, before = self._train.time_limit or np.inf, self._train.begun, None
+        while best != before:
+            before, nearby = best, [best ^ {rule} for rule in pool]
             nearby += [best - {old} | {new} for old in sorted(best) for new in pool if new not in best]
-            better = min(nearby[: _MOST_TESTED - len(self._scores)], key=self._score, default=best)
-            if self._score(better) >= self._score(best):
-                break
-            best = better
+            for one in nearby:
+                if len(self._scores) >= _MOST_TESTED or perf_counter() - begun > 2 * _SHARE * limit:
+                    return tuple(rule for rule in pool if rule in best)
+                best = min(best, one, key=self._score)
         return tuple(rule for rule in pool if rule in best)
 
     def _score(self, rules: frozenset[str]) -> float:
