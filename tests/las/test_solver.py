@@ -64,6 +64,11 @@ def test_a_small_task_loads_little(shared: Path) -> None:
     ("text", "score", "note"),
     [
         ("#modeh(p). #modeb(q). q.", 0, "The task has no examples."),
+        (
+            "#modeh(p). #modeb(r(var(t), var(t))). #maxv(1). #max_body(1). r(1, 2). t(1..2).",
+            0,
+            "The task has no examples.",
+        ),
         ("#predicate(target, p/1). #modem(2, up(target/1)). P(1) :- up(P).", 0, "The task has no examples."),
         ("#pos(a@3, {q}, {}). #neg(b@2, {}, {}).", 5, "No '#modeh' declares"),
         ("#pos(a, {q}, {}). q.", 0, "No '#modeh' declares"),
