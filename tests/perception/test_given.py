@@ -56,6 +56,8 @@ def test_every_format_gives_the_probabilities_of_each_image(exported: Path, tmp_
     for form in ("parquet", "csv", "json", "npz"):
         network = registry.create("network", given(table, tmp_path / form, form)).of(tuple(CLASSES))
         assert np.allclose(network.predict_proba(images[..., None]), table[CLASSES][:50], atol=1e-6)
+    raw = given(table.assign(hash=list(map(bytes.fromhex, hashes))), tmp_path / "raw", "parquet")
+    assert np.allclose(registry.create("network", raw).of(tuple(CLASSES))._values, network._values)
     with pytest.raises(nsl_bench.UserError, match=r"no row with the hash \w{32}, which an image"):
         network.predict_proba(255 - images[..., None])
 

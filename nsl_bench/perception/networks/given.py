@@ -101,7 +101,7 @@ def _read(path: Path, concepts: Sequence[str]) -> tuple[npt.NDArray[np.str_], Fl
         if name not in table:
             known = list(map(str, table.columns))
             raise UserError(f"{path} must have the column '{name}'.{did_you_mean(name, known)}")
-    hashes = table["hash"].astype(str).str.lower()
+    hashes = table["hash"].map(_text).str.lower()
     right = hashes.str.fullmatch(f"[0-9a-f]{{{2 * DIGEST_BYTES}}}")
     if table.empty or not right.all():
         got = "no rows" if table.empty else f"'{hashes[~right].iloc[0]}'"
@@ -115,6 +115,13 @@ def _read(path: Path, concepts: Sequence[str]) -> tuple[npt.NDArray[np.str_], Fl
         which = hashes.iloc[int(right.argmin())]
         raise UserError(f"{path}: the probabilities of {which} must be 0 or more, and 1 in sum.")
     return hashes.to_numpy(np.str_), values
+
+
+def _text(cell: object) -> str:
+    """A hash as text, which some frameworks keep as bytes."""
+    if not isinstance(cell, bytes):
+        return str(cell)
+    return cell.hex() if len(cell) == DIGEST_BYTES else cell.decode("ascii", "replace")
 
 
 def _table(path: Path) -> pd.DataFrame:
