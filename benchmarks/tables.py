@@ -150,6 +150,13 @@ def other(who: str, model: Any, X: Any, y: Any, train: Any, test: Any) -> dict[s
     return {"accuracy": accuracy, **found}
 
 
+class _View(SimpleNamespace):
+    """What an adapter reads of a view."""
+
+    def __len__(self) -> int:
+        return len(self.literals)
+
+
 def worker(who: str, file: str) -> None:
     """Fit an entrant's adapter, in its environment, and print what it answers as JSON."""
     root = Path(__file__).resolve().parents[1]
@@ -161,7 +168,7 @@ def worker(who: str, file: str) -> None:
 
     def view(literals: Any) -> Any:
         about = {"literals": literals, "literal_bodies": (), "label_space": None, "n_labels": int(data["n"])}
-        return SimpleNamespace(
+        return _View(
             **about, labels=data["labels"].astype(int), time_limit=SECONDS / 0.8,
             inputs=lambda kind, concepts: concepts, weights=np.ones(len(literals)),
         )  # fmt: skip
