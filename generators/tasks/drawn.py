@@ -73,12 +73,28 @@ class Drawn(Benchmark):
         return Split(part, self.concept_space, concepts, self.labelled(concepts))
 
 
+class _Type:
+    """The type of a NumPy number in a file; never NumPy's own, which takes any state that a file gives it."""
+
+    def __init__(self, code: str, *_: object) -> None:
+        self.whole = np.dtype(
+            {"i8": "<i8", "i4": "<i4", "i2": "<i2", "i1": "i1", "u1": "u1", "b1": "?"}[code]
+        )
+
+    def __setstate__(self, state: object) -> None:
+        """What a file says besides is not taken over."""
+
+
+def _scalar(kind: _Type, data: bytes) -> int:
+    return int(np.frombuffer(data, kind.whole, 1)[0])
+
+
 class _Plain(pickle.Unpickler):
     """Reads numbers, texts, lists and dictionaries; nothing that a file names is imported or run."""
 
     def find_class(self, module: str, name: str) -> Any:
         if module.partition(".")[0] == "numpy" and name in ("scalar", "dtype"):
-            return np.dtype if name == "dtype" else np.int64(0).__reduce__()[0]
+            return _Type if name == "dtype" else _scalar
         if module.startswith("sympy.") and name == "Integer":
             return int
         if module.startswith("sympy.") and name in _NUMBERS:

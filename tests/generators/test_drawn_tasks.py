@@ -176,8 +176,11 @@ class Dangerous:
         return print, ("run",)
 
 
-def test_files_that_would_run_code_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    write_rssgen(tmp_path / "test", [([0, 1, Dangerous()], True)])
+@pytest.mark.parametrize("strange", [Dangerous(), np.dtype("O"), np.float64(1), np.array([1])])
+def test_files_that_would_run_code_are_refused(
+    strange: object, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_rssgen(tmp_path / "test", [([0, 1, strange], True)])
     with pytest.raises(UserError, match=r"0\.joblib is not an example"):
         symbolic_split(registry.create("benchmark", "mnlogic:bits=3"), "test", splits=tmp_path)
     with pytest.raises(UserError, match="no files"):
