@@ -571,7 +571,7 @@ def test_entrants_of_the_repository() -> None:
     here = Path(environments.__file__).parents[2] / "entrants"
     tracks = {name: entrant(f"env:{name}").track for name in entrants() if (here / name).is_dir()}
     tables = {"contree", "ebm", "figs", "gosdt", "len", "ripper", "ruleopt", "streed", "xgboost", "xhail"}
-    known = {"abl", "deepproblog", "deepproblog_timed", "ltn"}
+    known = {"abl", "deeplog", "deepproblog", "deepproblog_timed", "ltn"}
     assert tables | known <= set(tracks)
     assert {name for name, track in tracks.items() if track == "known_rules"} == known
     assert all((here / name / "test_adapter.py").is_file() for name in tracks)
