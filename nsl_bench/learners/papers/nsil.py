@@ -155,7 +155,7 @@ class NSIL(SemanticLoss):
         "exact", "solver of the learning task; a name in the group ``nsl_bench.rule_learners``"
     )
     time_limit: float = option(
-        30, "seconds for the rules of an iteration; the best so far are kept", above=0, unit="seconds"
+        30.0, "seconds for the rules of an iteration; the best so far are kept", above=0, unit="seconds"
     )
 
     def fit(self, train: View) -> Self:  # type: ignore[override]
