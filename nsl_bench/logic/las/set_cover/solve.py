@@ -12,17 +12,11 @@ from itertools import product
 import numpy as np
 
 from nsl_bench.core.budget import Budget
-from nsl_bench.core.types import Floats
-from nsl_bench.logic.las.set_cover.branch_and_bound import MOST_RULES, UNLIMITED, branch_and_bound
+from nsl_bench.logic.las.set_cover.branch_and_bound import UNLIMITED, branch_and_bound
 from nsl_bench.logic.las.set_cover.instance import Choice, Indices, Instance, prune, split
 
 _FEW_RULES = 12
 _SHARE_OF_MAXSAT = 0.6
-_SHARE_OF_TABU_SEARCH = 0.4
-_IDLE = 2_000
-"""Steps of tabu search without a better choice, after which it ends."""
-_ADDED, _DROPPED = (2, 8), (6, 24)
-"""For how many steps a rule may not be dropped or added again: from the first number, below the second."""
 _CONFLICTS = 30_000
 _SECONDS_A_RULE = 1e-5
 """What MaxSAT takes to read that a rule touches a target, on a slow machine."""
@@ -100,69 +94,10 @@ def _by_bounds(instance: Instance, incumbent: Choice, budget: Budget | None) -> 
 
 
 def _by_what_is_left(instance: Instance, incumbent: Choice, budget: Budget) -> Choice:
-    """A better choice and bound in the rest of the time, where many rules compete in many examples."""
-    if len(instance.rules) > MOST_RULES:
-        incumbent = improved(instance, incumbent, budget.before(_SHARE_OF_TABU_SEARCH))
-        instance = prune(instance, incumbent.score)
+    """A better choice or bound in the rest of the time, where many rules compete in many examples."""
     cells = len(instance.rules) * (len(instance.supports) + len(instance.weights))
     fits = _BYTES_A_CELL * cells < budget.room() and budget.allows(_SECONDS_A_CELL * cells)
     return _by_branching(instance, incumbent, budget, UNLIMITED) if fits else incumbent
-
-
-def improved(instance: Instance, incumbent: Choice, budget: Budget) -> Choice:
-    """The best choice that adding, dropping and exchanging rules leads to, from a known one.
-
-    Each step is the best one, even if it is none for the better, that does not undo a recent one (Glover:
-    "Tabu search", ORSA Journal on Computing 1989).
-    """
-    offers = _Offers(instance.capped(incumbent.score))
-    tabu, rng = np.zeros(len(instance.rules), np.intp), np.random.default_rng(0)
-    chosen = {i for i, rule in enumerate(instance.rules.tolist()) if rule in (incumbent.rules or ())}
-    best, last, step = incumbent, 0, 0
-    while step - last < _IDLE and not budget.expired():
-        step += 1
-        moves: list[tuple[float, set[int]]] = []
-        for old in (None, *sorted(rule for rule in chosen if tabu[rule] < step)):
-            rest = chosen - {old}
-            score, gain = offers.beside(rest)
-            free = np.where(tabu < step, gain, -np.inf)
-            free[[*chosen]] = -np.inf
-            moves += [(score, rest)] if old is not None else []
-            moves += [(score - free.max(), rest | {int(free.argmax())})]
-        score, after = min(moves, key=lambda move: move[0])
-        for rule in sorted(chosen ^ after):
-            tabu[rule] = step + rng.integers(*(_DROPPED if rule in chosen else _ADDED))
-        chosen = after
-        if score + 0.5 < best.score:
-            exact = instance.score(sorted(chosen))
-            if exact < best.score:
-                best, last = best._replace(rules=instance.named(chosen), score=exact), step
-    return best
-
-
-class _Offers:
-    """What each rule would gain beside others, updated from the last others that were asked for."""
-
-    def __init__(self, instance: Instance) -> None:
-        self.instance = instance
-        self.weights, self.costs = instance.weights.astype(np.float64), instance.costs.astype(np.float64)
-        self.matrix = np.concatenate([instance.supports, instance.violates]).astype(np.float32)
-        self.value, self.gain = np.zeros(len(self.matrix)), -self.costs
-
-    def beside(self, chosen: set[int]) -> tuple[float, Floats]:
-        """The score of a choice (indices into `rules`), and float64 [r]: what each rule would lower it by."""
-        index, padded = sorted(chosen), self.instance.padded
-        unmet = np.append(~self.instance.supports[:, index].any(axis=1), False)[padded]
-        left = np.where(self.instance.violates[:, index].any(axis=1), -1, unmet.sum(axis=1))
-        last = unmet & (left == 1)[:, None]
-        met = np.bincount(padded[last], self.weights[np.nonzero(last)[0]], len(self.instance.supports))
-        covered = self.weights * (left == 0)
-        change = np.append(met, -covered) - self.value
-        rows = np.flatnonzero(change)
-        self.gain = self.gain + change[rows].astype(np.float32) @ self.matrix[rows]
-        self.value += change
-        paid = self.costs[index].sum() + self.weights.sum() - covered.sum()
-        return float(paid) + self.instance.constant, self.gain
 
 
 _MOST_RULES_POLISHED = 400
