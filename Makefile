@@ -71,6 +71,8 @@ results: $(SETUP)
 	$(BIN)/python benchmarks/framework.py --shared $(SHARED)
 	$(BIN)/python benchmarks/nsl.py --shared $(SHARED)
 	$(BIN)/python benchmarks/structure.py --repeats 3
+	$(BIN)/python benchmarks/studies.py data --shared $(SHARED)
+	$(BIN)/python benchmarks/studies.py annotation
 	$(BIN)/python benchmarks/tables.py --shared $(SHARED)
 	$(BIN)/python benchmarks/ntoc.py --mnist $(SHARED)/data/mnist
 	$(BIN)/python benchmarks/neuid3.py eleusis reuse tint speed

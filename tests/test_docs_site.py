@@ -2,6 +2,7 @@
 
 import json
 import os
+import pkgutil
 import re
 import subprocess
 import sys
@@ -136,6 +137,12 @@ def test_how_to_guides_word_for_word(page: Path, tmp_path: Path) -> None:
             how = {"cwd": tmp_path, "env": env, "capture_output": True, "text": True, "timeout": 900}
             done = subprocess.run(["sh", "-c", words], **how)
             assert done.returncode == 0, f"{words}\n{done.stdout}{done.stderr}"
+
+
+@pytest.mark.parametrize("page", sorted((DOCS / "reference").glob("*.md")), ids=name)
+def test_the_reference_names_what_there_is(page: Path) -> None:
+    for named in re.findall(r"^\.\. auto\w+:: (\S+)", text(page), re.MULTILINE):
+        assert pkgutil.resolve_name(named) is not None, named
 
 
 @pytest.mark.slow
