@@ -66,7 +66,7 @@ SHARES = range(0, 101, 20)
 
 PARTS: tuple[Part, Part] = ("test", "train")
 FEW_SHARES = (0, 40, 80)
-"""Where learners learn that take minutes: networks from images, and networks from 32,000 grids of 81 digits."""
+"""Where learners learn that take minutes: networks from images or from 32,000 grids of 81 digits."""
 
 DATA_KEPT = Path("docs/results/runs/data")
 

@@ -3,6 +3,10 @@
     python benchmarks/tables.py --shared ../shared [--folds 10] [--only mushroom vote]
     python benchmarks/tables.py --page
 
+`--corels PYTHON` names an interpreter that has CORELS, which does not build for Python 3.11. With Python
+3.10, pip 23.0.1, setuptools 65.5.0, wheel, numpy 1.23.5 and Cython 0.29:
+``pip install --no-deps --no-build-isolation --no-use-pep517 corels==1.1.29``.
+
 Each table has folds with the classes' shares. The language of `RuleClassifier` is made from the rows of the
 train folds; all others get its literals as columns of 0 and 1, so that all can say the same. All run with
 their defaults, which were fixed before the first run. The others run in the environments of ``entrants/``,
@@ -28,6 +32,7 @@ SETS = (
 )  # fmt: skip
 OTHERS = {"ripper": "Ripper", "streed": "Streed", "gosdt": "Gosdt", "ruleopt": "RuleOpt", "figs": "Figs"}
 """The folders of the others, and the classes of their adapters."""
+CORELS = "corels"
 OURS = "RuleClassifier"
 SECONDS = 60.0
 KEPT = Path("results/tables.csv")
@@ -55,16 +60,18 @@ def main() -> None:
     parser.add_argument("--shared", type=Path, default=Path("../shared"))
     parser.add_argument("--folds", type=int, default=10, help="how many of ten folds are tested")
     parser.add_argument("--only", nargs="*", default=list(SETS), choices=SETS)
+    parser.add_argument("--corels", type=Path, help="an interpreter that has CORELS")
     parser.add_argument("--page", action="store_true")
     parser.add_argument("--docs", type=Path, default=Path("docs/results"))
     options = parser.parse_args()
     if not options.page:
-        measure(options.shared / "data" / "uci", options.only, options.folds)
+        measure(options.shared / "data" / "uci", options.only, options.folds, options.corels)
     write_page(options.docs, again=not options.page)
 
 
-def measure(folder: Path, names: list[str], folds: int) -> None:
+def measure(folder: Path, names: list[str], folds: int, corels: Path | None) -> None:
     """Do the missing fits."""
+    learners = (OURS, *OTHERS, *([CORELS] if corels else []))
     KEPT.parent.mkdir(exist_ok=True)
     if not KEPT.is_file():
         KEPT.write_text(",".join(FIELDS) + "\n")
@@ -73,12 +80,12 @@ def measure(folder: Path, names: list[str], folds: int) -> None:
     for name in names:
         X, y = read(folder / f"{name}.arff")
         for fold, (train, test) in enumerate(parts(y)[:folds]):
-            missing = [who for who in (OURS, *OTHERS) if (name, str(fold), who) not in done]
+            missing = [who for who in learners if (name, str(fold), who) not in done]
             if not missing:
                 continue
             model, results = fit(X, y, train, test, ours=OURS in missing)
             for who in missing:
-                row = results if who == OURS else other(who, model, X, y, train, test)
+                row = results if who == OURS else other(who, corels, model, X, y, train, test)
                 row = {"table": name, "fold": fold, "learner": who, "tested": len(test), **row}
                 with KEPT.open("a", newline="") as stream:
                     csv.DictWriter(stream, FIELDS).writerow(row)
@@ -124,21 +131,31 @@ def fit(X: Any, y: Any, train: Any, test: Any, *, ours: bool) -> tuple[Any, dict
     }  # fmt: skip
 
 
-def other(who: str, model: Any, X: Any, y: Any, train: Any, test: Any) -> dict[str, Any]:
-    """What another learner measures on the literals of our language, in its own environment."""
-    import numpy as np
-
+def interpreter(who: str, corels: Path | None) -> Path | None:
+    """The Python of another learner's environment; None if that is not installed."""
     from nsl_bench.learners.environments import entrant
     from nsl_bench.sandbox.building import installed
 
+    if who == CORELS:
+        return corels
     environment = installed(entrant(f"env:{who}"))
-    if environment is None:
+    return None if environment is None else environment.python
+
+
+def other(who: str, corels: Path | None, model: Any, X: Any, y: Any, train: Any, test: Any) -> dict[str, Any]:
+    """What another learner measures on the literals of our language, in its own environment."""
+    import numpy as np
+
+    if who == CORELS and len(model.classes_) > 2:
+        return {"state": "two classes only"}
+    python = interpreter(who, corels)
+    if python is None:
         return {"state": "not installed"}
     codes = np.searchsorted(model.classes_, y)
     literals = model._holds(model._cells(X, reset=False), model._columns)
     file = Path("results") / f"tables_{who}.npz"
     np.savez(file, train=literals[train], labels=codes[train], test=literals[test], n=len(model.classes_))
-    words = [str(environment.python), __file__, "--worker", who, str(file)]
+    words = [str(python), __file__, "--worker", who, str(file)]
     try:
         done = subprocess.run(words, capture_output=True, text=True, timeout=10 * SECONDS)
     except subprocess.TimeoutExpired:
@@ -159,11 +176,14 @@ class _View(SimpleNamespace):
 
 def worker(who: str, file: str) -> None:
     """Fit an entrant's adapter, in its environment, and print what it answers as JSON."""
-    root = Path(__file__).resolve().parents[1]
-    sys.path[:0] = [str(root), str(root / "entrants" / who)]
     import numpy as np
 
     data = np.load(file)
+    if who == CORELS:
+        rule_list(data)
+        return
+    root = Path(__file__).resolve().parents[1]
+    sys.path[:0] = [str(root), str(root / "entrants" / who)]
     model = getattr(import_module("adapter"), OTHERS[who])()
 
     def view(literals: Any) -> Any:
@@ -185,6 +205,18 @@ def worker(who: str, file: str) -> None:
     proven = {"streed": "gap" if getattr(model, "timed_out_", False) else "proven"}.get(who, "heuristic")
     labels = np.asarray(model.predict(view(data["test"]))).tolist()
     print(json.dumps({"labels": labels, "literals": literals, **times, "state": proven}))
+
+
+def rule_list(data: Any) -> None:
+    """Fit CORELS with its defaults, and print what it answers as JSON."""
+    from corels import CorelsClassifier  # type: ignore[import-not-found]
+
+    wall, cpu = time.perf_counter(), time.process_time()
+    model = CorelsClassifier(verbosity=[]).fit(data["train"], data["labels"])
+    times = {"seconds": time.perf_counter() - wall, "cpu_seconds": time.process_time() - cpu}
+    literals = sum(len(rule["antecedents"]) for rule in model.rl().rules[:-1])
+    labels = model.predict(data["test"]).astype(int).tolist()
+    print(json.dumps({"labels": labels, "literals": literals, **times, "state": "heuristic"}))
 
 
 def write_page(docs: Path, *, again: bool) -> None:
@@ -209,7 +241,7 @@ def write_page(docs: Path, *, again: bool) -> None:
             {
                 "table": table,
                 "learner": learner,
-                "folds": len(scored),
+                "folds": f"{len(scored)}",
                 "accuracy": number(scored["accuracy"].mean(), scored["accuracy"].sem()),
                 "literals": f"{scored['literals'].mean():.1f}",
                 "seconds": f"{scored['seconds'].mean():.2f}",
@@ -218,7 +250,7 @@ def write_page(docs: Path, *, again: bool) -> None:
                 "gap": f"{gap:.1f}" if gap == gap else "",
             }
         )  # fmt: skip
-    summary = pd.DataFrame(rows).fillna("")
+    summary = pd.DataFrame(rows).astype(object).fillna("")
     kept(docs, "tables", "summary", summary)
     for table, group in summary[summary["accuracy"] != ""].groupby("table"):
         cells = dict(zip(group["learner"], group["accuracy"], strict=True))
@@ -235,14 +267,16 @@ def write_page(docs: Path, *, again: bool) -> None:
     image = pictures.dots(pd.DataFrame(curves), docs / "tables" / "accuracy.png", "mean", columns=1)
     behind = sum(row["lead"][0] < 0 for row in compared)
     answer = f"{OURS} is behind in mean accuracy in {behind} of {len(compared)} comparisons."
-    question = "Are proven rules as accurate as RIPPER, optimal trees, weighted rules and FIGS on tables?"
+    question = f"Is {OURS} as accurate as RIPPER, optimal trees, weighted rules and FIGS on tables?"
+    tested = found["fold"].nunique()
+    folds = "ten" if tested == 10 else f"the first {tested} of ten"
     method = f"""
-Ten UCI tables, in ten folds with the shares of classes. All learners run with defaults, on the same literals:
-thresholds at deciles, and words of the train rows. RIPPER is wittgenstein's, STreeD's trees have at most a
-depth of 3, those of gosdt one of 4, ruleopt weighs rules, and FIGS is imodels'. {OURS} has {SECONDS:g} s of
-wall time. CORELS is not compared: its package of 2019 does not build with setuptools of today. *Literals*
-are those of all rules, inner nodes of a tree, or splits. *Proven* and *gap* count folds; a gap is the mean
-difference of score and bound, in rows.
+Ten UCI tables, in {folds} folds with the shares of classes. All learners run with defaults, on the same
+literals: thresholds at deciles, and words of the train rows. RIPPER is wittgenstein's, STreeD's trees have at
+most a depth of 3, those of gosdt one of 4, ruleopt weighs rules, and FIGS is imodels'. {OURS} has
+{SECONDS:g} s of wall time. CORELS learns optimal rule lists for two classes, in at most 10,000 steps, its
+default. *Literals* are those of all rules, inner nodes of a tree, or splits. *Proven* and *gap* count folds;
+a gap is the mean difference of score and bound, in rows.
 """
     told = {"fits": "every fit", "summary": "means over folds, with standard errors"}
     page(
