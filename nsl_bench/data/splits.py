@@ -24,8 +24,8 @@ from nsl_bench.core.types import BLANK, Ints16, Ints32, Part, PoolPart, Split
 
 _TASKS_KEPT = 64
 
-_KEPT = 8
-"""Generated parts that are kept: the test set, and the train sets of a few repeats."""
+_KEPT = 16
+"""Generated parts that are kept: the test set, and the train sets of five repeats in two sizes."""
 
 
 def make_source(benchmark: Benchmark, spec: str | None = None) -> ImageSource:

@@ -19,6 +19,9 @@ from typing import Any
 from nsl_bench.core.processes import messages
 from nsl_bench.core.processes.output import Output
 
+_DEAR = 20
+"""Looks at memory are apart by so many times the time that one takes: at gigabytes it takes 50 ms."""
+
 _FASTEST_GROWTH = 8 << 30
 """Bytes a second by which the memory of a process may grow: when to look again follows from it."""
 
@@ -104,9 +107,12 @@ class Child(ABC):
                 if time.monotonic() > self.deadline:
                     self.late()
                 if time.monotonic() >= next_look:
+                    clock = time.monotonic()
                     left = self.look() / _FASTEST_GROWTH
-                    self._pause = max(self._poll[0], min(self._poll[1], self._pause * 2, left))
-                    next_look = time.monotonic() + self._pause
+                    now = time.monotonic()
+                    longest = max(self._poll[1], _DEAR * (now - clock))
+                    self._pause = max(self._poll[0], min(longest, self._pause * 2, left))
+                    next_look = now + self._pause
                 seconds = min(next_look, self.deadline) - time.monotonic()
                 for key, events in selector.select(max(0.0, seconds)):
                     if key.fileobj is self.channel:
