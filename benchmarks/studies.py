@@ -65,7 +65,7 @@ SHARES = range(0, 101, 20)
 """The board's."""
 
 PARTS: tuple[Part, Part] = ("test", "train")
-FEW_SHARES = (0, 40, 80)
+FEW_SHARES = (0, 80)
 """Where learners learn that take minutes: networks from images or from 32,000 grids of 81 digits."""
 
 DATA_KEPT = Path("docs/results/runs/data")
@@ -209,7 +209,7 @@ def data_top(leads: pd.DataFrame) -> Top:
 DATA_METHOD = f"""\
 FFNSL learns from the small train split, the others from the large one, which has 100 times the examples (four
 times on Indoor Scene, all that there are). {{cnn}} see the concepts that the same Softmax network predicts.
-On Sudoku 9x9, FCN and CNN-LSTM learn at shares of 0, 40 and 80 % only, since each run takes minutes.
+On Sudoku 9x9, FCN and CNN-LSTM learn at shares of 0 and 80 % only, since each run takes minutes.
 Learning and answering may take {SECONDS:g} seconds each. A lead is FFNSL's mean over a learner's shares less
 the learner's, in points, positive where FFNSL is better, for Brier scores too. Intervals (95 %) cover train
 splits and test examples; words are corrected by Holm's method over a task's learners with the same shares.
@@ -219,7 +219,7 @@ images are others, and its large train splits have many of its test examples, wh
 DATA_SEEN = "Test examples that the first train split has"
 
 DATA_CNN = """\
-The CNN sees images, at shares of 0, 40 and 80 % only: on Crop Yield it has as many labels as the network had
+The CNN sees images, at shares of 0 and 80 % only: on Crop Yield it has as many labels as the network had
 labelled images, on Indoor Scene half as many; elsewhere its images do not fit into memory. All others"""
 """Where the CNN has learned."""
 
