@@ -3,7 +3,8 @@
 Submitters do not know which runs will be repeated. Labels and metrics may differ by a tolerance, because
 processors round sums differently in training, and learners with a time limit stop at different points.
 Atoms may differ by that share of the larger number. The repeated run may take some times as long as the
-submission says, as machines differ; learning and prediction are added, so that work in either counts.
+submission says, as machines differ; learning and prediction are added, so that work in either counts. On a
+busy machine a run waits for its processor, which does not count.
 """
 
 import json
@@ -151,9 +152,15 @@ def _compared(
     if "atoms" in differences:
         differences["atoms"] /= max(numbers["atoms"], record.metrics["atoms"], 1.0)
     times = [name for name in _TIMES if name in both]
-    claimed, taken = (sum(source[name] for name in times) for source in (numbers, record.metrics))
+    claimed, taken = sum(numbers[name] for name in times), sum(_seconds(record, name) for name in times)
     slower = taken / max(claimed, _LEAST_SECONDS) if taken > _LEAST_SECONDS else 0.0
     return max(shares, default=1.0), {name: differences.get(name, 0.0) for name in COMPARED}, slower
+
+
+def _seconds(record: Record, name: str) -> float:
+    """The seconds of a run by the clock, or of its processor if it had to wait for that."""
+    busy = record.metrics.get(name.replace("_time", "_cpu_time"), float("inf"))
+    return min(record.metrics[name], busy)
 
 
 def write_again(result: Again, folder: Path) -> None:

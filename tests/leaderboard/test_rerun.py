@@ -125,6 +125,8 @@ def test_runs_that_come_out_otherwise(sealed: Played, reported: tuple[Path, Path
         ({"atoms": 2, "learning_time": 10}, {"atoms": 8, "learning_time": 10}, 0.75, 1.0),
         ({"learning_time": 1, "prediction_time": 1}, {"learning_time": 1, "prediction_time": 59}, 0.0, 30.0),
         ({"learning_time": 0.01}, {"learning_time": 0.9}, 0.0, 0.0),
+        ({"learning_time": 4}, {"learning_time": 60, "learning_cpu_time": 6}, 0.0, 1.5),
+        ({"learning_time": 4}, {"learning_time": 8, "learning_cpu_time": 15}, 0.0, 2.0),
         ({"atoms": 0}, {"atoms": 0}, 0.0, 0.0),
     ],
 )
