@@ -503,7 +503,8 @@ def page(board: Board, docs: Path) -> Path:
         "## Supervision",
         spans(frames["supervision"]),
         f"The least and the greatest number over tasks; by task: {links['supervision']}. A perceiver's "
-        "concept labels are the images that it was trained on.",
+        "concept labels are the images that it was trained on. A network from images to labels with as many "
+        "labels: [100 times the data](data.md).",
         "## Budget",
         used(frames["budget"]),
         f"*Timeouts* count as failed. *Near the limit* are other runs that learned for more than {NEAR:.0%} "
