@@ -214,13 +214,15 @@ Learning and answering may take {SECONDS:g} seconds each. A lead is FFNSL's mean
 the learner's, in points, positive where FFNSL is better, for Brier scores too. Intervals (95 %) cover train
 splits and test examples; words are corrected by Holm's method over a task's learners with the same shares.
 Published curves (dashed) are the paper's, for FFNSL with small and its baselines with large train splits. Its
-images are others, and its large train splits have many of its test examples, which learners can remember."""
+images are others, and its large train splits have many of its test examples, which learners can remember;
+ours have none."""
 
 DATA_SEEN = "Test examples that the first train split has"
 
 DATA_CNN = """\
-The CNN sees images, on Crop Yield at shares of 0 and 80 %: there the large train split has as many labels as
-the network had labelled images. Elsewhere it has fewer, or its images do not fit into memory. All others"""
+The CNN sees images, on Crop Yield
+at shares of 0 and 80 %: there the large train split has as many labels as the network had labelled images.
+Elsewhere it has fewer, or its images do not fit into memory. The time ended its training. All others"""
 """Where the CNN has learned."""
 
 
