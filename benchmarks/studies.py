@@ -52,10 +52,9 @@ LARGE = {
 }
 """Who learns from large train splits; the last one from as many labels as a perceiver had."""
 
-NETWORKS = ("fcn", "cnn_lstm")
-
-END_TO_END = ("crop_yield",)
-"""Tasks with as many labels as a perceiver had, whose images fit into memory for a network."""
+SLOW = {"crop_yield": ("slot_cnn",), "sudoku_9x9": ("fcn", "cnn_lstm")}
+"""Who takes minutes a run: networks from 32,000 grids of 81 digits, and the one from images, where labels are
+as many as a perceiver had and images fit into memory."""
 
 SECONDS = 600.0
 """Of learning and of answering, ten times what they have on the board."""
@@ -66,7 +65,7 @@ SHARES = range(0, 101, 20)
 
 PARTS: tuple[Part, Part] = ("test", "train")
 FEW_SHARES = (0, 80)
-"""Where learners learn that take minutes: networks from images or from 32,000 grids of 81 digits."""
+"""Where slow ones learn."""
 
 DATA_KEPT = Path("docs/results/runs/data")
 
@@ -77,11 +76,11 @@ def data_jobs(options: argparse.Namespace, benchmark: str) -> Iterator[Job]:
 
     (task,) = (one for one in TASKS if one.benchmark == benchmark)
     rivals = [name for name in LARGE if name in (*task.baselines, "env:xgboost")]
-    slow = ["slot_cnn"] if benchmark in END_TO_END else []
-    slow += [name for name in NETWORKS if name in rivals and benchmark == "sudoku_9x9"]
+    slow = [*SLOW.get(benchmark, ())]
     quick = [name for name in rivals if name not in slow]
-    asked = [(["ffnsl"], "small", SHARES), (quick, "large", SHARES), (slow, "large", FEW_SHARES)]
-    for learners, size, shares in asked if slow else asked[:2]:
+    asked = [(["ffnsl"], "small", SHARES), (quick, "large", SHARES)]
+    asked += [(slow, "large", FEW_SHARES)] if slow else []
+    for learners, size, shares in asked:
         yield from plan(
             benchmark,
             learners,
