@@ -217,10 +217,8 @@ class _Table:
         import pyarrow.parquet as pq
 
         empty = np.empty(0, np.int64), np.empty((0, self.width), self.dtype)
-        if not path.is_file():
-            return empty
         try:
-            table = pq.read_table(path)
+            table = pq.read_table(pa.BufferReader(path.read_bytes()))  # by its path it would be opened twice
             images, lists = (table[name].combine_chunks() for name in ("image", self.column))
             flat = lists.flatten()
             if images.null_count or lists.null_count or flat.null_count:
@@ -231,7 +229,6 @@ class _Table:
                 raise ValueError("the images are out of order, or a value is NaN")
             return indices, rows
         except (pa.ArrowException, OSError, KeyError, ValueError, AttributeError):
-            path.unlink(missing_ok=True)
             return empty
 
     def merge(self, path: Path, indices: Ints, rows: Array) -> None:

@@ -201,6 +201,7 @@ table = predict._Table("digests", "digest", np.dtype(np.uint8), 16)
 path = cache.folder("digests") / "shared.parquet"
 for i in range(int(sys.argv[1]), int(sys.argv[1]) + 20):
     table.merge(path, np.array([i], np.int64), np.full((1, 16), i, np.uint8))
+    assert all(i in table.read(path)[0] for _ in range(20)), "read while the other adds"
 """
 
 
