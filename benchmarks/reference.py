@@ -85,6 +85,9 @@ unsure as its own takes minutes a run."""
 WITH_DEFAULT = ("follow_suit", "crop_yield", "indoor_scene", "zoo")
 """Contests in which rules can derive no label: in the others, the absence of the label's atom is one."""
 
+NEIGHBOURS = ("visudo_4x4", "addition_sum", "addition_sum_2", "kandinsky")
+"""Contests on tasks of other papers."""
+
 TRIALS = 32
 """Most settings of a tuned rival; fewer where `SECONDS` end."""
 
@@ -178,6 +181,13 @@ REFERENCES = (
         "Semantic loss",
         "Perception trained by the label's probability under the known rule.",
         track="known_rules",
+    ),
+    Reference(
+        "nsil",
+        "NSIL",
+        "Rules and perception learned together, from labels alone.",
+        NEIGHBOURS,
+        track="label_only",
     ),
     Reference("majority", "Majority", "The most frequent label of the train set."),
 )
