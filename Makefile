@@ -78,7 +78,9 @@ results: $(SETUP)
 	$(BIN)/python benchmarks/neuid3.py eleusis reuse tint speed
 	$(BIN)/python benchmarks/neuid3.py eleusis --source emnist:$(SHARED)/data/mnist,letters=drawn
 	NSL_BENCH_UCI=$(SHARED)/data/uci $(BIN)/python benchmarks/neuid3.py uci --repeats 10
-	$(BIN)/nsl-bench reproduce ffnsl2023 --data $(SHARED)/data --out results/ffnsl2023
+	for paper in ffnsl2023 ffnsl2021 nsl2020; do $(BIN)/nsl-bench reproduce $$paper --preset paper \
+		--data $(SHARED)/data --out results/$$paper || exit; done
+	$(BIN)/python benchmarks/paper_networks.py confidence --shared $(SHARED)
 	$(BIN)/python benchmarks/papers.py --shared $(SHARED)
 	$(BIN)/python benchmarks/pages.py
 

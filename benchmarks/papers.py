@@ -109,7 +109,7 @@ def main() -> None:
     for name in papers.names():
         figures, source = figures_of(name, options.shared, options.results, docs)
         if figures and (not options.papers or name in options.papers):
-            command = f"nsl-bench reproduce {name} --data ../shared/data --out results/{name}"
+            command = f"nsl-bench reproduce {name} --preset paper --data ../shared/data --out results/{name}"
             curves(figures, docs / name / "curves.png")
             write_report(figures, docs / name, command, docs / f"{name}.md", name=name)
         rows.append({"paper": name, "state": "before", **before.loc[name].to_dict()})

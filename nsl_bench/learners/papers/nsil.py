@@ -128,6 +128,7 @@ class NSIL(SemanticLoss):
     label, the other that it has another one. Worlds that would explain a label that is answered wrongly gain
     weight against the rules; worlds that the network sees gain its confidence for their label.
 
+    It ends when an iteration leaves both the rules and the likeliest concepts of the train set as they were.
     The first rules allow each label that a structure (blank slots and metadata) has somewhere, as later rules
     must. This is demanded step by step, of the labels that the rules so far exclude.
 
@@ -137,14 +138,14 @@ class NSIL(SemanticLoss):
     """
 
     name = "nsil"
-    version = "1"
+    version = "2"
     track: Track = "label_only"
     offered = (
         *("iterations", "epochs", "learning_rate", "batch"),
         *("worlds", "rule_learner", "time_limit", "seed"),
     )
 
-    iterations: int = option(20, "times that rules are learned and the network is trained in turn", least=1)
+    iterations: int = option(20, "most times that rules are learned and the network is trained", least=1)
     epochs: int = option(10, "passes over the train set in each iteration; the paper makes 1", least=1)
     worlds: int = option(
         100,
@@ -177,7 +178,7 @@ class NSIL(SemanticLoss):
         with seeded(self.seed):
             self._net = encoder(images, self._concepts)
             optimiser = torch.optim.Adam(self._net.parameters(), lr=self.learning_rate)
-            longest = 0.0
+            longest, before = 0.0, ((), np.zeros(0))
             while len(self.history_) < self.iterations and (clock := perf_counter()) + longest < end:
                 self.rules_, tables = self._learn_rules(train, structures, pairs, end)
                 self.history_.append(self.rules_)
@@ -189,7 +190,11 @@ class NSIL(SemanticLoss):
                         if loss.requires_grad:
                             (loss / len(chosen)).backward()
                             optimiser.step()
-                pairs.weigh(tables, self.predict_concepts(train), self.worlds, rng)
+                seen = self.predict_concepts(train)
+                if self.rules_ == before[0] and np.array_equal(seen.argmax(axis=2), before[1]):
+                    break
+                before = self.rules_, seen.argmax(axis=2)
+                pairs.weigh(tables, seen, self.worlds, rng)
                 longest = max(longest, perf_counter() - clock)
         self._net.eval()
         return self
