@@ -117,6 +117,15 @@ def test_the_published_value_is_reproduced(splits: Path, tmp_path: Path) -> None
     assert "machine" in figures["learning_time", "paper"].reason
 
 
+def test_runs_made_with_data_in_another_folder_are_compared(splits: Path, tmp_path: Path) -> None:
+    store, moved = Store(tmp_path / "runs"), tmp_path / "moved"
+    for job in grid(["follow_suit"], PRESETS["quick"], splits):
+        store.add(Record(job, "ok", metrics={"hypothesis_accuracy": 1.0}))
+    splits.rename(moved)
+    figures = compare(grid(["follow_suit"], PRESETS["quick"], moved), store)
+    assert {figure.learner for figure in figures} == {"ffnsl", "random_forest", "fcn:published=true"}
+
+
 def test_another_value_differs_and_near_is_not_yet_reproduced(splits: Path, tmp_path: Path) -> None:
     def figure(name: str, accuracy: float) -> Figure:
         metrics = lambda job: {"hypothesis_accuracy": accuracy + 0.01 * (job.repeat - 3)}  # noqa: E731

@@ -241,11 +241,12 @@ def paper_atoms(benchmark: str, hypothesis: Hypothesis) -> int:
 
 def compare(jobs: Sequence[Job], store: Store) -> list[Figure]:
     """Compare every published figure of the finished runs with ours, in the order of the grid."""
-    keys = {job.key() for job in jobs}
+    asked = {job.key(): job for job in jobs}
     groups: dict[tuple[Any, ...], list[Record]] = {}
     for key, record in store.latest().items():
-        if key in keys and record.status == "ok":
-            groups.setdefault(_setting(record.job), []).append(record)
+        if key in asked and record.status == "ok":
+            here = replace(record, job=asked[key])  # images and splits may have been in another folder
+            groups.setdefault(_setting(here.job), []).append(here)
     order = {_setting(job): k for k, job in reversed(list(enumerate(jobs)))}
     figures: list[Figure] = []
     for setting in sorted(groups, key=lambda setting: order[setting]):
