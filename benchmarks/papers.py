@@ -79,13 +79,14 @@ def figures_of(name: str, shared: Path, results: Path, docs: Path) -> tuple[list
 
 
 def curves(figures: Sequence[Figure], path: Path) -> None:
-    """Measured and published curves over the share of shifted examples, a panel a task and metric."""
+    """Measured and published curves over the share of shifted examples, a panel a task, network and metric."""
     rows = [
-        {"panel": f"{f.benchmark}, {f.metric.replace('_', ' ')}", "share": f.percent, "line": line + last}
+        {"panel": f"{f.benchmark}, {f.network}, {f.metric.replace('_', ' ')}", "share": f.percent}
+        | {"line": line + last}
         | {"mean": mean, "error": error}
         for f in figures
         if f.metric in CURVES and f.network != "true concepts" and f.repeats and f.counting == "paper"
-        for line in [", ".join(filter(None, (f.learner, f.penalties, f.network, f.size)))]
+        for line in [", ".join(filter(None, (f.learner, f.penalties, f.size)))]
         for last, mean, error in (
             ("", f.measured, f.measured_std_err),
             (pictures.PAPER, f.published, f.published_std_err),
