@@ -79,7 +79,7 @@ def figures_of(name: str, shared: Path, results: Path, docs: Path) -> tuple[list
 
 
 def curves(figures: Sequence[Figure], path: Path) -> None:
-    """Measured and published curves over the share of shifted examples, a panel a task, network and metric."""
+    """Measured and published curves over the share of shifted examples, a panel a task, network, metric."""
     rows = [
         {"panel": f"{f.benchmark}, {f.network}, {f.metric.replace('_', ' ')}", "share": f.percent}
         | {"line": line + last}

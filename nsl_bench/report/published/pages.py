@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, fields
@@ -95,7 +97,8 @@ def coverage(name: str, figures: Sequence[Figure]) -> dict[str, int]:
 
 def _by_cause(name: str, figures: Sequence[Figure]) -> str:
     """How many figures differ or cannot be compared for which reason, as a list."""
-    count = Counter(f.reason.partition(";")[0] or "different, without a reason" for f in figures if _told(f))
+    reasons = [re.split("; | it is ", f.reason)[0] for f in figures if _told(f)]
+    count = Counter(reason or "different, without a reason" for reason in reasons)
     if name.startswith("ffnsl"):
         count.update({reason: n for reason, n in causes(name).items() if reason})
     return "\n".join(f"- {n}: {reason}" for reason, n in count.most_common())
@@ -218,7 +221,7 @@ def _title(figure: Figure) -> str:
 
 
 def _draw(figures: Sequence[Figure], path: Path) -> None:
-    """Published against measured, a panel a metric, coloured by badge."""
+    """Published against measured, a panel a metric, coloured by badge; of statements, the difference."""
     metrics = list(dict.fromkeys(figure.metric for figure in figures if figure.repeats)) or [""]
     columns = min(3, len(metrics))
     lines = -(-len(metrics) // columns)
@@ -226,17 +229,26 @@ def _draw(figures: Sequence[Figure], path: Path) -> None:
     handles = {}
     for axis, metric in zip(axes.flat, metrics, strict=False):
         mine = [figure for figure in figures if figure.metric == metric]
+        stated = any(math.isnan(f.margin) and f.badge != "not comparable" for f in mine)
         for badge, colour in _COLOURS.items():
-            points = [(f.published, f.measured) for f in mine if f.badge == badge and f.repeats]
+            points = [
+                (f.difference, -row) if stated else (f.published, f.measured)
+                for row, f in enumerate(mine)
+                if f.badge == badge and f.repeats
+            ]
             if points:
                 handles[badge] = axis.scatter(*zip(*points, strict=True), s=9, color=colour)
-        axis.axline((1, 1), slope=1, color="black", lw=0.6, zorder=0)
-        if metric in _WIDE:
-            axis.set(xscale="log", yscale="log")
+        scale = "linear" if metric not in _WIDE else "symlog" if stated else "log"
+        if stated:
+            axis.axvline(0, color="black", lw=0.6, zorder=0)
+            axis.set(xscale=scale, yticks=[])
+        else:
+            axis.axline((1, 1), slope=1, color="black", lw=0.6, zorder=0)
+            axis.set(xscale=scale, yscale=scale)
         axis.set_title(_title(mine[0]) if mine else "nothing measured", fontsize=9)
         axis.tick_params(which="both", labelsize=7)
-        axis.set_xlabel("published", fontsize=8)
-        axis.set_ylabel("measured", fontsize=8)
+        axis.set_xlabel("measured difference" if stated else "published", fontsize=8)
+        axis.set_ylabel("statements" if stated else "measured", fontsize=8)
     for axis in axes.flat[len(metrics) :]:
         axis.remove()
     legend(drawn, {badge: handles[badge] for badge in _COLOURS if badge in handles})
