@@ -79,7 +79,7 @@ def knowledge(track: str, spec: str) -> str:
     """What of the task's rules a learner is given and uses."""
     if track == "known_rules":
         return "the true rule"
-    if spec.partition(":")[0] in ("ffnsl", "nsl"):
+    if spec.partition(":")[0] in ("ffnsl", "nsl", "nsil"):
         return "background, bias"
     return "features of the solution" if "knowledge" in spec else ""
 
@@ -89,7 +89,7 @@ def confidences(track: str, spec: str) -> str:
     if track != "pretrained":
         return ""
     options = dict(part.split("=", 1) for part in spec.replace(":", ",").split(",") if "=" in part)
-    if spec.partition(":")[0] in ("ffnsl", "nsl"):
+    if spec.partition(":")[0] in ("ffnsl", "nsl", "nsil"):
         return "weights" if options.get("penalty", "network") == "network" else "none"
     used = [options.get("inputs", ""), "weights" if options.get("weights") == "confidence" else ""]
     told = ", ".join(word for word in used if word and word != "concepts")
