@@ -178,7 +178,8 @@ class NSIL(SemanticLoss):
         with seeded(self.seed):
             self._net = encoder(images, self._concepts)
             optimiser = torch.optim.Adam(self._net.parameters(), lr=self.learning_rate)
-            longest, before = 0.0, ((), np.zeros(0))
+            longest = 0.0
+            before: tuple[tuple[str, ...], Ints] = (), np.zeros(0, np.int64)
             while len(self.history_) < self.iterations and (clock := perf_counter()) + longest < end:
                 self.rules_, tables = self._learn_rules(train, structures, pairs, end)
                 self.history_.append(self.rules_)
