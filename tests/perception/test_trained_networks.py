@@ -106,7 +106,7 @@ def shipped() -> list[Path]:
 
 @pytest.mark.parametrize("path", shipped(), ids=lambda path: path.stem)
 def test_shipped_weights_are_small_and_say_what_they_are(path: Path) -> None:
-    assert path.stat().st_size <= 2_000_000
+    assert path.stat().st_size <= 2_500_000
     header = header_of(path)
     assert header["details"]["accuracy"]["standard"] >= 0.95, (
         "drawn rooms have 0.970, and a retraining moves it"
