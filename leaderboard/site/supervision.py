@@ -89,7 +89,7 @@ def confidences(track: str, spec: str) -> str:
     if track != "pretrained":
         return ""
     options = dict(part.split("=", 1) for part in spec.replace(":", ",").split(",") if "=" in part)
-    if spec.partition(":")[0] in ("ffnsl", "nsl", "nsil"):
+    if spec.partition(":")[0] in ("ffnsl", "nsl"):
         return "weights" if options.get("penalty", "network") == "network" else "none"
     used = [options.get("inputs", ""), "weights" if options.get("weights") == "confidence" else ""]
     told = ", ".join(word for word in used if word and word != "concepts")
