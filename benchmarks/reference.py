@@ -85,7 +85,7 @@ unsure as its own takes minutes a run."""
 WITH_DEFAULT = ("follow_suit", "crop_yield", "indoor_scene", "zoo")
 """Contests in which rules can derive no label: in the others, the absence of the label's atom is one."""
 
-NEIGHBOURS = ("visudo_4x4", "addition_sum", "kandinsky")
+NEIGHBOURS = ("visudo_4x4", "addition_sum", "addition_sum_2", "kandinsky")
 """Contests on tasks of other papers."""
 
 TRIALS = 32
