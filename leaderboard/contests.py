@@ -22,6 +22,8 @@ from nsl_bench.report.published.papers import ffnsl2023
 from nsl_bench.run.job import Job, ShiftPair, source_identity
 from nsl_bench.run.structural_shift import member_of
 
+from .packing import MOST_LABELS
+
 _NAMED = 5
 _MOST_REPEATS = 1000
 
@@ -300,6 +302,10 @@ def _look_up(contest: Contest) -> None:
     """
     task = registry.create("benchmark", contest.task)
     task.size(contest.size)
+    if len(task.labels) > MOST_LABELS:
+        raise UserError(
+            f"benchmark must have at most {MOST_LABELS:,} labels; {task.spec} has {len(task.labels):,}."
+        )
     if contest.test_task:
         other = member_of(task, contest.test_task)
         if other is task:

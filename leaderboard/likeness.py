@@ -21,12 +21,12 @@ from pathlib import Path
 import numpy as np
 
 from nsl_bench.core.errors import UserError
-from nsl_bench.core.types import Bools, UInts8
+from nsl_bench.core.types import Bools, UInts16
 
 from .board import Board
 from .contests import Cell, Contest
 from .entries import Entry
-from .predictions import Predicted, contradictions, letters_of, read_accepted
+from .predictions import Predicted, contradictions, letters_in, letters_of, read_accepted
 from .score_report import Look, ScoreReport
 from .submission import PREDICTIONS
 from .truth import labels_of
@@ -89,10 +89,10 @@ class Likeness:
     near: tuple[Near, ...] = ()
 
 
-_Labels = dict[Cell, UInts8]
+_Labels = dict[Cell, UInts16]
 """The predicted labels of each cell's run, as characters (`predictions.LETTERS`)."""
 
-Answers = dict[str, UInts8]
+Answers = dict[str, UInts16]
 """The predicted labels of each run of a submission, as characters."""
 
 _Place = tuple[tuple[str, Cell], Mapping[str, Look]]
@@ -141,7 +141,7 @@ def _near(
     entries = board.of(contest)
     labels = [_labels(entry, contest, answers[entry.slug]) for entry in entries]
     cells = [tuple((cell, len(one)) for cell, one in mine.items()) for mine in labels]
-    joined = [np.concatenate([*mine.values(), np.empty(0, np.uint8)]) for mine in labels]
+    joined = [np.concatenate([*mine.values(), np.empty(0, np.uint16)]) for mine in labels]
     true = cache(partial(_true, contest))
     near: dict[str, list[Near]] = defaultdict(list)
     for i, j in itertools.combinations(range(len(entries)), 2):
@@ -169,7 +169,7 @@ def nearly_equal(report: ScoreReport, board: Board, own: str) -> list[str]:
     for run in report.runs:
         if run.status == "ok":
             look = run.looks.get("framework", run.looks.get("hypothesis", Look("", 0.0)))
-            mine[run.contest, run.network][run.cell] = np.frombuffer(look.labels.encode(), np.uint8)
+            mine[run.contest, run.network][run.cell] = letters_in(look.labels)
     near, entered, answers = [], {contest for contest, _ in mine}, cache(_answers)
     both = ((contest, entry) for contest in board.contests for entry in board.of(contest))
     for contest, entry in ((c, e) for c, e in both if c.name in entered and e.folder.name != own):
@@ -193,12 +193,12 @@ def _shares(contest: Contest, mine: _Labels, theirs: _Labels) -> tuple[float, fl
     return _compared(a, b, lambda: _true(contest, tuple((cell, len(mine[cell])) for cell in cells)))
 
 
-def _true(contest: Contest, cells: tuple[tuple[Cell, int], ...]) -> UInts8:
+def _true(contest: Contest, cells: tuple[tuple[Cell, int], ...]) -> UInts16:
     """The true labels of cells with their numbers of examples, one after the other."""
     return np.concatenate([letters_of(labels_of(contest, cell)) for cell, _ in cells])
 
 
-def _compared(a: UInts8, b: UInts8, true_labels: Callable[[], UInts8]) -> tuple[float, float] | None:
+def _compared(a: UInts16, b: UInts16, true_labels: Callable[[], UInts16]) -> tuple[float, float] | None:
     """See `_shares`."""
     equal = np.count_nonzero(a == b) / len(a)
     if equal < _EQUAL:
@@ -249,7 +249,8 @@ def _runs(board: Board, entry: Entry) -> list[_Place]:
 def look_at(predicted: Predicted) -> Look:
     """Summarise predictions."""
     labels, probabilities = predicted
-    digest = hashlib.blake2b(labels.tobytes(), digest_size=16)
+    small = labels.astype(np.int8)  # as digests of entries have them, whose files had no larger labels
+    digest = hashlib.blake2b((small if (small == labels).all() else labels).tobytes(), digest_size=16)
     digest.update(b"" if probabilities is None else probabilities.tobytes())
     return Look(digest.hexdigest(), _share(contradictions(predicted)[0]))
 
@@ -264,7 +265,7 @@ def _answers(folder: Path) -> Answers:
 def answers_of(rows: Mapping[str, dict[str, dict[str, str]]]) -> Answers:
     """The labels of runs as `read_accepted` has them, those of images where there are such."""
     main = {run: row.get("framework") or next(iter(row.values())) for run, row in rows.items()}
-    return {run: np.frombuffer(row["labels"].encode(), np.uint8) for run, row in main.items()}
+    return {run: letters_in(row["labels"]) for run, row in main.items()}
 
 
 def _share(marked: Bools) -> float:

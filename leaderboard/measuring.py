@@ -13,14 +13,14 @@ import numpy.typing as npt
 
 from nsl_bench.core.metrics import METRICS, Answers, compute
 from nsl_bench.core.sequences import mean_of
-from nsl_bench.core.types import AnyInts, Floats, Hypothesis, Ints8, one_hot
+from nsl_bench.core.types import AnyInts, Floats, Hypothesis, Ints16, one_hot
 from nsl_bench.run.concepts import concept_scores
 from nsl_bench.run.sampled import Sampled
 from nsl_bench.run.statistics import interval, padded
 
 from .entries import contest_weights
 from .likeness import look_at
-from .predictions import Predicted, letters_of
+from .predictions import Predicted, text_of
 from .reading import Run
 from .score_report import COMPARED, TEN_THOUSAND, ExampleScores, Look, Spread
 from .truth import Truth, tests_of
@@ -36,7 +36,7 @@ Labels = npt.NDArray[np.int64]
 
 def _always(label: int, n: int, n_labels: int) -> Predicted:
     """Answers that give one label with probability 1."""
-    codes = np.full(n, label, np.int8)
+    codes = np.full(n, label, np.int16)
     return codes, one_hot(codes, n_labels).astype(np.float32)
 
 
@@ -56,14 +56,14 @@ class Numbers:
     def __init__(self, track: str, truths: Mapping[str, Truth]) -> None:
         self._truths, self._means = truths, _Means(track)
         self.metrics: dict[str, dict[str, float]] = {run: {} for run in truths}
-        self.answers: dict[str, dict[str, Ints8]] = {run: {} for run in truths}
+        self.answers: dict[str, dict[str, Ints16]] = {run: {} for run in truths}
         self.looks: dict[str, dict[str, Look]] = {run: {} for run in truths}
         self.unsure: set[str] = set()
 
     def add(self, run: Run, evaluation: str, predicted: Predicted) -> None:
         """Add a row of predictions."""
         self._count(run, evaluation, predicted)
-        look = replace(look_at(predicted), labels=letters_of(predicted[0]).tobytes().decode("ascii"))
+        look = replace(look_at(predicted), labels=text_of(predicted[0]))
         self.answers[run.id][evaluation] = predicted[0]
         self.looks[run.id][evaluation] = look
         if look.contrary > 0:
@@ -81,8 +81,8 @@ class Numbers:
         )
         mine.update(compute({name: m for name, m in METRICS.items() if "rules" in m.needs}, answered))
 
-    def add_concepts(self, run: Run, concepts: Ints8) -> None:
-        """Add the concepts that a learner returned, int8 [n * slots]."""
+    def add_concepts(self, run: Run, concepts: Ints16) -> None:
+        """Add the concepts that a learner returned, int16 [n * slots]."""
         right = self._truths[run.id].concepts
         self.metrics[run.id].update(concept_scores(concepts.reshape(right.shape), right))
 

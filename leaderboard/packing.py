@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from nsl_bench.core.declared import quoted
 from nsl_bench.core.errors import UserError
-from nsl_bench.core.types import AMBIGUOUS, BLANK, UNDECIDED, AnyInts, Bools, Floats, Floats32, Ints8, Ints16
+from nsl_bench.core.types import AMBIGUOUS, BLANK, UNDECIDED, AnyInts, Bools, Floats, Floats32, Ints16
 from nsl_bench.run.concepts import read_concepts
 
 if TYPE_CHECKING:
@@ -38,8 +38,11 @@ CONCEPTS = "concepts"
 LIKELIEST = -3
 """What stands for a label that is the most probable one."""
 
+MOST_LABELS = 1024
+"""That a contest's task may have."""
+
 _LEVEL = 19
-_MOST_CONCEPTS = np.iinfo(np.int8).max + 1
+_MOST_CONCEPTS = np.iinfo(np.int16).max + 1
 
 _FINE, _STEPS, _MOST, _LEFT = 0.01, 20, 1700, 2000
 
@@ -64,7 +67,7 @@ def column_types() -> dict[str, Any]:
     import pyarrow as pa
 
     text = pa.string()
-    numbers = {"predicted": pa.list_(pa.int8()), "probabilities": pa.list_(pa.int16())}
+    numbers = {"predicted": pa.list_(pa.int16()), "probabilities": pa.list_(pa.int16())}
     return {"run": text, "evaluation": text, **numbers}
 
 
@@ -133,7 +136,7 @@ def run_rows(run: str, frame: pd.DataFrame, names: Sequence[str]) -> Iterable[di
         if part.empty:
             continue
         order = np.argsort([_number(str(example), run) for example in part["example"]])
-        predicted = part["predicted"].map(codes).to_numpy().astype(np.int8)[order]
+        predicted = part["predicted"].map(codes).to_numpy().astype(np.int16)[order]
         given = [f"p_{name}" for name in names if f"p_{name}" in part and part[f"p_{name}"].notna().any()]
         if given and len(given) < len(names):
             lacking = next(name for name in names if f"p_{name}" not in given)
@@ -151,14 +154,14 @@ def _row_of_concepts(run: str, texts: Sequence[str]) -> Iterable[dict[str, Any]]
     except (ValueError, OverflowError) as error:
         raise UserError(f"The predictions of the run {run} have broken concepts: {error}.") from error
     if concepts.size and concepts.min() >= BLANK and concepts.max() < _MOST_CONCEPTS:
-        yield row_of(run, CONCEPTS, concepts.astype(np.int8).reshape(-1), None)
+        yield row_of(run, CONCEPTS, concepts.astype(np.int16).reshape(-1), None)
 
 
-def row_of(run: str, evaluation: str, predicted: Ints8, probabilities: Floats32 | None) -> dict[str, Any]:
+def row_of(run: str, evaluation: str, predicted: Ints16, probabilities: Floats32 | None) -> dict[str, Any]:
     """A row of predictions.
 
     Args:
-        predicted: int8 [n], labels; of concepts, those of all slots.
+        predicted: int16 [n], labels; of concepts, those of all slots.
         probabilities: float32 [n, labels]; None of a learner that gives labels alone.
     """
     codes = None if probabilities is None or not probabilities.size else coded(probabilities)

@@ -7,6 +7,7 @@ it is read, its values are checked before anything is unpacked, and unpacking ha
 
 import base64
 import contextlib
+import string
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,11 +19,11 @@ from nsl_bench.core.declared import quoted
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.metrics.predictions import checked_probabilities
 from nsl_bench.core.processes.memory import own_data
-from nsl_bench.core.types import BLANK, Array, Bools, Floats32, Ints, Ints8, UInts8
+from nsl_bench.core.types import BLANK, Array, Bools, Floats32, Ints, Ints16, UInts16
 from nsl_bench.logic.guarded.call import guarded
 from nsl_bench.logic.guarded.child import Advice, Allowance
 
-from .packing import CONCEPTS, EVALUATIONS, LIKELIEST, column_types, decoded, is_code
+from .packing import CONCEPTS, EVALUATIONS, LIKELIEST, MOST_LABELS, column_types, decoded, is_code
 from .safe_files import LIMITS, Limits, Rejected
 from .submission import PREDICTIONS
 
@@ -32,13 +33,14 @@ _READING = Allowance(600.0, 4 << 30)
 _DAMAGED = Advice("fewer runs need less", "crashed", {"SIGSEGV": "it is damaged", "SIGABRT": "it is damaged"})
 """What is said where it ends with its process."""
 
-Predicted = tuple[Ints8, Floats32 | None]
-"""Labels int8 [n] and probabilities float32 [n, labels]; None of a learner that gives labels alone."""
+Predicted = tuple[Ints16, Floats32 | None]
+"""Labels int16 [n] and probabilities float32 [n, labels]; None of a learner that gives labels alone."""
 
-LETTERS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ?-"
+_PLAIN = string.digits + string.ascii_letters
+LETTERS = _PLAIN + "".join(map(chr, range(256, 256 + MOST_LABELS - len(_PLAIN)))) + "?-"
 """A label's index as a character; the last two are several labels and none (indices -2 and -1)."""
 
-_LETTERS = np.frombuffer(LETTERS.encode(), np.uint8)
+_LETTERS = np.frombuffer(LETTERS.encode("utf-16-le"), np.uint16)
 
 _NAMES = ["run", "evaluation"]
 _VALUES = ["predicted", "probabilities"]
@@ -94,9 +96,19 @@ def contradictions(predicted: Predicted) -> tuple[Bools, Bools]:
     return contrary, contrary & certain & (own <= _ROUNDING)
 
 
-def letters_of(codes: Array) -> UInts8:
-    """The characters of labels (`LETTERS`)."""
+def letters_of(codes: Array) -> UInts16:
+    """The characters of labels (`LETTERS`), as numbers."""
     return _LETTERS[codes]
+
+
+def text_of(codes: Array) -> str:
+    """The characters of labels (`LETTERS`)."""
+    return letters_of(codes).tobytes().decode("utf-16-le")
+
+
+def letters_in(text: str) -> UInts16:
+    """Characters as numbers."""
+    return np.frombuffer(text.encode("utf-16-le"), np.uint16)
 
 
 def read_accepted(
@@ -126,8 +138,7 @@ def _read(path: str, places: Mapping[str, Ints] | None) -> dict[str, dict[str, d
         for run, evaluation, (labels, probabilities) in rows_of(path):
             if places is not None and run not in places:
                 continue
-            text = letters_of(labels).tobytes().decode("ascii")
-            row = read.setdefault(run, {})[evaluation] = {"labels": text}
+            row = read.setdefault(run, {})[evaluation] = {"labels": text_of(labels)}
             if places is not None and probabilities is not None:
                 true = probabilities.reshape(-1)[places[run]]
                 row["true"] = base64.b64encode((true * 255 + 0.5).astype(np.uint8).tobytes()).decode("ascii")
@@ -148,15 +159,16 @@ def rows_of(path: str | Path) -> Iterator[tuple[str, str, Predicted]]:
                 if evaluation == CONCEPTS:
                     continue
                 labels, codes = (values[places[row] : places[row + 1]] for places, values in lists)
+                labels = labels.astype(np.int16)
                 given = decoded(codes.reshape(len(labels), -1)) if len(codes) else None
                 yield run, evaluation, (named(labels, given), given)
 
 
-def named(labels: Ints8, given: Floats32 | None) -> Ints8:
+def named(labels: Ints16, given: Floats32 | None) -> Ints16:
     """The labels, with the most probable ones in place of what stands for them."""
     if given is None or not (labels == LIKELIEST).any():
         return labels
-    return np.where(labels == LIKELIEST, given.argmax(axis=1), labels).astype(np.int8)
+    return np.where(labels == LIKELIEST, given.argmax(axis=1), labels).astype(np.int16)
 
 
 def read_predictions(
@@ -169,7 +181,7 @@ def read_predictions(
         ignored: runs whose rows are skipped.
 
     Yields:
-        Run, evaluation, int8 [n] and float32 [n, labels]; of concepts, int8 [n * slots] and None.
+        Run, evaluation, int16 [n] and float32 [n, labels]; of concepts, int16 [n * slots] and None.
     """
     import pyarrow as pa
 
@@ -290,7 +302,7 @@ def _checked_rows(metadata: Any, n_runs: int, limits: Limits) -> int:
         raise Rejected(f"{PREDICTIONS}: its row group has a missing or extra column.")
     left = limits.unpacked_bytes
     for name, chunk in zip(names, chunks, strict=True):
-        width = {"predicted": 1, "probabilities": 2}.get(name, 0)
+        width = 2 * (name in _VALUES)
         size = max(chunk.total_uncompressed_size, width * chunk.num_values)
         most_bytes = left if width else min(left, 4096 + _NAME_BYTES * rows)
         if size > most_bytes or (not width and chunk.num_values != rows):
@@ -303,14 +315,16 @@ def _checked_rows(metadata: Any, n_runs: int, limits: Limits) -> int:
 
 
 def _check_columns(schema: Any) -> None:
-    expected = column_types()
+    import pyarrow as pa
+
+    expected, earlier = column_types(), pa.list_(pa.int8())
     if sorted(schema.names) != sorted(expected):
         raise Rejected(
             f"{PREDICTIONS} must have the columns {', '.join(expected)}; got {quoted(schema.names)}."
         )
     for name, kind in expected.items():
         actual = schema.field(name).type
-        if actual != kind:
+        if actual != kind and (name, actual) != ("predicted", earlier):
             raise Rejected(
                 f"{PREDICTIONS}: the column {name} must be of the type {kind}; got {str(actual)[:80]}."
             )
@@ -353,7 +367,7 @@ def _predicted(labels: Any, numbers: Any, sizes: Sizes, evaluation: str, what: s
         )
     if labels.null_count or (numbers is not None and numbers.null_count):
         raise Rejected(f"{PREDICTIONS}, {what}: values are missing.")
-    predicted, given = labels.to_numpy(), None
+    predicted, given = labels.to_numpy().astype(np.int16), None
     if numbers is not None and k:
         codes = numbers.to_numpy().reshape(n, k)
         if not is_code(codes).all():

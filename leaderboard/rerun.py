@@ -21,7 +21,7 @@ from nsl_bench import __version__
 from nsl_bench.core import cache, imported, registry
 from nsl_bench.core.code_files import specs_in
 from nsl_bench.core.errors import UserError
-from nsl_bench.core.types import UInts8
+from nsl_bench.core.types import UInts16
 from nsl_bench.data.splits import make_source
 from nsl_bench.learners.base import About
 from nsl_bench.learners.command import command_of, is_command, version_of_command
@@ -34,7 +34,7 @@ from nsl_bench.sandbox.sealing import DataSeed
 
 from .contests import Cell, Contest, contest_of
 from .packing import decoded, run_rows
-from .predictions import letters_of, named, read_accepted
+from .predictions import letters_in, letters_of, named, read_accepted
 from .reading import Run, read_manifest, read_runs
 from .rounds.model import Round, SealedContest, place_data_seed
 from .score_report import SCORES, numbers_in
@@ -105,9 +105,7 @@ def again(
         record = _run(bench, job, contest, cell)
         if record is not None:
             texts = {evaluation: row["labels"] for evaluation, row in submitted.get(name, {}).items()}
-            labels = {
-                evaluation: np.frombuffer(text.encode(), np.uint8) for evaluation, text in texts.items()
-            }
+            labels = {evaluation: letters_in(text) for evaluation, text in texts.items()}
             comparisons.append(_compared(*record, labels, numbers.get(name, {})))
     differing = max((labels for labels, _, _ in comparisons), default=0.0)
     differences = {name: max((by[name] for _, by, _ in comparisons), default=0.0) for name in COMPARED}
@@ -235,9 +233,9 @@ def _run(bench: Bench, job: Job, contest: Contest, cell: Cell) -> tuple[Record, 
     return outcome.record, {row["evaluation"]: _labels(row) for row in rows}
 
 
-def _labels(row: Mapping[str, Any]) -> UInts8:
+def _labels(row: Mapping[str, Any]) -> UInts16:
     """The labels of a row of predictions as it is written, as characters."""
-    labels, codes = np.array(row["predicted"], np.int8), row["probabilities"]
+    labels, codes = np.array(row["predicted"], np.int16), row["probabilities"]
     return letters_of(named(labels, None if codes is None else decoded(np.reshape(codes, (len(labels), -1)))))
 
 

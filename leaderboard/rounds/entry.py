@@ -101,7 +101,7 @@ def _run(folder: Path, job: Job) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         "started": "",
     }
     probabilities = None if answers.probabilities is None else answers.probabilities.astype(np.float32)
-    return line, [row_of(job.key(), "framework", answers.predicted.astype(np.int8), probabilities)]
+    return line, [row_of(job.key(), "framework", answers.predicted.astype(np.int16), probabilities)]
 
 
 def _rows(path: Path) -> int:

@@ -28,7 +28,7 @@ from nsl_bench.run.sampled import task_named
 from ..contests import Cell, Contest
 from ..entries import Entry
 from ..likeness import Answers, answers_of
-from ..predictions import LETTERS, read_accepted
+from ..predictions import LETTERS, read_accepted, text_of
 from ..submission import PREDICTIONS
 from .examples import Sample
 
@@ -105,8 +105,7 @@ def _examples_of(split: Split) -> dict[str, Any]:
     texts = [" ".join("·" if c < 0 else names[c] for c in row) for row in split.concepts.tolist()]
     for name, column in split.metadata.items():
         texts = [f"{text}, {name} {value}" for text, value in zip(texts, column.tolist(), strict=True)]
-    codes = np.array(list(LETTERS))[split.labels]
-    return {"labels": "".join(codes), "shown": [text[:_SHOWN] for text in texts]}
+    return {"labels": text_of(split.labels), "shown": [text[:_SHOWN] for text in texts]}
 
 
 def write_runs(

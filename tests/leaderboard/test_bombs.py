@@ -36,7 +36,7 @@ def table_of(run: str, labels: int, numbers: int, schema: pa.Schema) -> pa.Table
     """One row with so many labels and probabilities, all of them 0."""
     columns = [
         pa.ListArray.from_arrays(pa.array([0, n], pa.int32()), pa.array(np.zeros(n, kind)))
-        for n, kind in ((labels, np.int8), (numbers, np.int16))
+        for n, kind in ((labels, np.int16), (numbers, np.int16))
     ]
     return pa.table([[run], ["hypothesis"], *columns], schema=schema)
 

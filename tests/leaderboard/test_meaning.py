@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from nsl_bench.leaderboard.accepted import with_name
 from nsl_bench.leaderboard.board import read_board
@@ -13,10 +15,11 @@ from nsl_bench.leaderboard.contests import Contest
 from nsl_bench.leaderboard.interface import score_submission
 from nsl_bench.leaderboard.likeness import likenesses
 from nsl_bench.leaderboard.names import normalised, skeleton
-from nsl_bench.leaderboard.predictions import contradictions
+from nsl_bench.leaderboard.packing import MOST_LABELS, column_types, row_of
+from nsl_bench.leaderboard.predictions import contradictions, letters_in, letters_of, rows_of, text_of
 from nsl_bench.leaderboard.score_report import SCORES, ScoreReport, comment, write_scores
 from nsl_bench.leaderboard.site.build import build_site
-from nsl_bench.leaderboard.submission import MANIFEST, RUNS, place_of, slug
+from nsl_bench.leaderboard.submission import MANIFEST, PREDICTIONS, RUNS, place_of, slug
 from packed import COMMITTED, Rows, Scored, edit_manifest, edit_predictions, edit_runs, pack, unpacked
 from sealed import call, resign, right
 
@@ -157,6 +160,21 @@ def test_what_contradicts_itself() -> None:
     contrary, impossible = contradictions((codes, np.array(values, np.float32)))
     assert contrary.tolist() == [False, True, False, True, False, True, False, False]
     assert impossible.tolist() == [False, False, False, True, False, True, False, False]
+
+
+@pytest.mark.parametrize("n", [2, 62, 63, 127, 128, 199, MOST_LABELS])
+@pytest.mark.parametrize("sure", [False, True])
+def test_labels_of_any_number_come_back(n: int, sure: bool, tmp_path: Path) -> None:
+    rng = np.random.default_rng(n)
+    labels = np.concatenate([rng.integers(-2, n, 50), [-2, -1, 0, n - 1]]).astype(np.int16)
+    given = rng.dirichlet(np.ones(n), len(labels)).astype(np.float32) if sure else None
+    row = row_of("run", "framework", labels, given)
+    columns = {name: pa.array([row[name]], kind) for name, kind in column_types().items()}
+    pq.write_table(pa.table(columns), tmp_path / PREDICTIONS)
+    ((_, _, (read, _)),) = rows_of(tmp_path / PREDICTIONS)
+    assert read.tolist() == labels.tolist()
+    assert letters_in(text_of(read)).tolist() == letters_of(labels).tolist()
+    assert len(set(text_of(np.arange(-2, n)))) == n + 2
 
 
 def test_labels_that_cannot_go_with_their_probabilities_are_refused(forest: Path, scored: Scored) -> None:

@@ -2,7 +2,8 @@
 // A run's page: run.html#ENTRY/CONTEST/RUN loads two data files as scripts, which also works from file://.
 // Whatever comes from a submission reaches the page as text, never as markup.
 
-const LETTERS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+const LETTERS = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ" +
+  String.fromCharCode(...Array.from({ length: 962 }, (_, k) => 256 + k));
 const PAGE = 25;
 const loaded = { runs: null, test: null };
 window.nslBench.runs = (value) => { loaded.runs = value; };
