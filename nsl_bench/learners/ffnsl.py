@@ -5,6 +5,7 @@ Cunnington, Law, Lobo, Russo: "FFNSL: Feed-Forward Neural-Symbolic Learner", Mac
 
 from __future__ import annotations
 
+import re
 import time
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -21,7 +22,7 @@ from nsl_bench.logic.guarded.child import Ended
 from nsl_bench.logic.inference.crisp import crisp_labels
 
 if TYPE_CHECKING:
-    from nsl_bench.logic.las import Solution
+    from nsl_bench.logic.las import LasTask, Solution
 
 _SHARE = 0.8
 """Of the harness's time limit that the rule learner may use; the rest is for what comes before and after."""
@@ -32,7 +33,9 @@ _LATE = 0.9
 _LEAST = 1e-30
 """What a probability of 0 counts as where its logarithm is taken."""
 
-Answers = Literal["rules", "recalibrated", "default", "most_probable"]
+Answers = Literal["rules", "recalibrated", "default", "most_probable", "published"]
+
+_UNEQUAL = re.compile(r"neq\((\w+),(\w+)\)")
 
 
 class FFNSL(HasOptions):
@@ -73,13 +76,15 @@ class FFNSL(HasOptions):
         "the paper's method: the label that the ``rules`` derive from the most probable concepts. Besides: "
         "label probabilities ``recalibrated`` on validation examples (a logistic regression on their "
         "logarithms); a ``default`` rule for the most frequent train label where no other is derived; the "
-        "``most_probable`` label where not exactly one is derived",
+        "``most_probable`` label where not exactly one is derived; what the rules derive without their type "
+        "guards, as in the ``published`` code for Sudoku",
     )
 
     def __post_init__(self) -> None:
         self._answered: tuple[View, Ints16] | None = None
         self._calibration: Any = None
         self._usual, self._more = 0, tuple[str, ...]()
+        self._plain: tuple[str, ...] | None = None
 
     @property
     def takes_validation(self) -> bool:
@@ -112,6 +117,8 @@ class FFNSL(HasOptions):
             )
         if self.solution_.score is None and not self.solution_.hypothesis:
             raise Ended("timeout", f"ffnsl: no hypothesis. {self.solution_.message}")
+        if self.answers == "published":
+            self._plain = tuple(_as_published(task, rule) for rule in self.solution_.hypothesis)
         late = train.time_limit is not None and time.monotonic() - clock >= _LATE * _SHARE * train.time_limit
         self.timed_out_ = late and self.solution_.status != "optimal"
         self._answered, self._calibration = None, None
@@ -137,6 +144,8 @@ class FFNSL(HasOptions):
 
     @property
     def _hypothesis(self) -> tuple[str, ...]:
+        if self._plain is not None:
+            return self._plain
         return (*self.solution_.hypothesis, *(self._more if self.answers == "default" else ()))
 
     def _inferred(self, view: View) -> Floats:
@@ -170,6 +179,13 @@ class FFNSL(HasOptions):
             status="optimal" if solution.status == "optimal" else "feasible",
             score=solution.score,
         )
+
+
+def _as_published(task: LasTask, rule: str) -> str:
+    """A rule as the paper's code tests it; there, ``neq`` is no predicate of cells that are filled."""
+    from nsl_bench.logic.las.bias.hypothesis import without_type_guards
+
+    return _UNEQUAL.sub(r"\1 != \2", without_type_guards(task, rule))
 
 
 def _default_rule(label: int, space: LabelSpace) -> tuple[str, ...]:

@@ -6,7 +6,13 @@ import pytest
 
 from nsl_bench.core.errors import UserError
 from nsl_bench.logic.asp.program import parse
-from nsl_bench.logic.las.bias.hypothesis import hypothesis_cost, normal_form, parse_rules, with_type_guards
+from nsl_bench.logic.las.bias.hypothesis import (
+    hypothesis_cost,
+    normal_form,
+    parse_rules,
+    with_type_guards,
+    without_type_guards,
+)
 from nsl_bench.logic.las.language_bias import Dialect
 from nsl_bench.logic.las.semantics import coverage
 from nsl_bench.logic.las.semantics.coverage import covered, score
@@ -111,6 +117,9 @@ def test_type_guards_and_inequalities_are_free() -> None:
     assert hypothesis_cost(task, ["h(V1) :- a(V1), a(V2), V1 != V2, n(V1), n(V2)."]) == 4
     assert hypothesis_cost(task, ["h(V1) :- a(V2). h(V1) :- a(V1), n(V1).", "", "% none"]) == 6
     assert with_type_guards(task, "h(V1) :- a(V2).") == "h(V1) :- a(V2), n(V1), n(V2)."
+    assert without_type_guards(task, "h(V1) :- a(V1), n(V1).") == "h(V1) :- a(V1)."
+    assert without_type_guards(task, "h(V1) :- not a(V1), n(V1).") == "h(V1) :- not a(V1), n(V1)."
+    assert without_type_guards(task, "h(1).") == "h(1)."
 
 
 def test_what_only_grounding_finds_is_one_sentence(capfd: pytest.CaptureFixture[str]) -> None:

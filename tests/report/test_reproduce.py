@@ -177,6 +177,19 @@ def test_a_reason_holds_if_its_condition_moves_the_figure_to_the_published_one()
     assert check_reason("one", plain, {1: 0.5}, theirs, 0.02) is None
 
 
+def test_rules_without_guards_are_a_reason_and_no_figure(splits: Path, tmp_path: Path) -> None:
+    write_splits(splits, "sudoku_4x4")
+    plain = next(job for job in grid(["sudoku_4x4"], PRESETS["quick"], splits) if job.learner == "ffnsl")
+    store, jobs = Store(tmp_path / "runs"), []
+    for learner, base in (("ffnsl", 0.9), ("ffnsl:answers=published", 1.0)):
+        for repeat in range(1, 6):
+            jobs.append(replace(plain, learner=learner, repeat=repeat))
+            noise = 0 if base == 1 else 0.001 * (repeat % 2)
+            store.add(Record(jobs[-1], "ok", metrics={"hypothesis_accuracy": base + noise}))
+    (figure,) = compare(jobs, store)
+    assert figure.badge == "differs" and "without their type guards" in figure.reason
+
+
 @pytest.mark.parametrize("of_code", [0.52, 0.56])
 def test_the_network_of_the_code_is_a_reason_only_where_it_reproduces(
     splits: Path, tmp_path: Path, of_code: float

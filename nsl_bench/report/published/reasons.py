@@ -20,6 +20,18 @@ from .papers import margin_of
 PUBLISHED_CODE = "cnn_lstm:published=true"
 """The CNN-LSTM as the paper's code has it; as ``cnn_lstm`` it is what the paper's text describes."""
 
+AS_PUBLISHED = {
+    "cnn_lstm": PUBLISHED_CODE,
+    "ffnsl": "ffnsl:answers=published",
+    "ffnsl:penalty=constant": "ffnsl:penalty=constant,answers=published",
+}
+"""Learners as the paper's code has them, by what they are called where they are as its text has them."""
+
+_CONDITIONS = {
+    "cnn_lstm": "the network of the paper's code instead of the one in its text",
+    "ffnsl": "rules that are tested without their type guards, as in the paper's code",
+}
+
 
 @dataclass(frozen=True)
 class Tested:
@@ -88,7 +100,7 @@ def tested_reasons(
     job = records[0].job
     margin = margin_of(metric, job.learner, published.value)
     reasons: list[Tested | None] = []
-    if job.learner == "cnn_lstm" and by_code:
-        condition = f"the network of the paper's code instead of the one in its text ({PUBLISHED_CODE})"
+    if job.learner in AS_PUBLISHED and by_code:
+        condition = f"{_CONDITIONS[job.learner.partition(':')[0]]} ({AS_PUBLISHED[job.learner]})"
         reasons.append(check_reason(condition, plain, by_code, published, margin))
     return "; ".join(str(one) for one in reasons if one is not None and one.holds)

@@ -255,6 +255,19 @@ def with_type_guards(task: LasTask, rule: str) -> str:
     return f"{head or ''} :- {', '.join(parts)}.".lstrip() if parts else f"{head}."
 
 
+def without_type_guards(task: LasTask, rule: str) -> str:
+    """The rule without the guards of variables that another literal binds."""
+    guarded, read = domains(task).guarded, _read(rule)
+    guards = {str(literal): guard_of(literal) for literal in read.node.body}
+    own = {text: guard[1] for text, guard in guards.items() if guard is not None and guard[0] in guarded}
+    positive = (each for each in read.node.body if each.sign == ast.Sign.NoSign and str(each) not in own)
+    symbolic = (each for each in positive if each.atom.ast_type == ast.ASTType.SymbolicAtom)
+    bound = {name for literal in symbolic for name in variables_in(literal)}
+    head, body = _parts(read)
+    parts = [text for text in body if own.get(text) not in bound]
+    return f"{head or ''} :- {', '.join(parts)}.".lstrip() if parts else f"{head}."
+
+
 def check_final(bias: LanguageBias) -> None:
     """Refuse a ``#final_bias`` that forbids or chooses, or that meets rules without an `intermediate(X)`."""
     program = _program(bias)
