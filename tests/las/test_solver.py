@@ -12,6 +12,7 @@ import pytest
 from las.agreement import compared, scored, steps
 from las.strategies import FLAVOURS, shrunk, task_text
 
+from nsl_bench.core.budget import Budget, Undecided
 from nsl_bench.core.errors import UserError
 from nsl_bench.logic.las import LasTask, solve
 from nsl_bench.logic.las.adapters.programs import PROGRAMS, fastlas, find, ilasp
@@ -22,6 +23,9 @@ from nsl_bench.logic.las.semantics.verification.optimum import find_better
 from nsl_bench.logic.las.semantics.verification.plain import read_plain
 from nsl_bench.logic.las.semantics.verification.solving import Unverifiable
 from nsl_bench.logic.las.semantics.verification.space import rules_with_costs
+from nsl_bench.logic.las.tables.conditions import targets
+from nsl_bench.logic.las.tables.evaluation import Columns
+from nsl_bench.logic.las.tables.grounding import ground
 from nsl_bench.logic.las.task import Tier
 
 COSTS = '#bias("penalty(1, head).").\n#bias("penalty(1, body(X)) :- in_body(X).").\n'
@@ -109,6 +113,17 @@ def test_memory_limit_leads_to_another_tier() -> None:
     assert solution.tier != "A"
     assert "MiB" in solution.message or "emory" in solution.message
     assert solution.bound <= 1 <= (solution.score or 0)
+
+
+def test_conditions_of_examples_ask_for_their_memory() -> None:
+    """Rules with learned atoms, many of which hold in each example, once took 22 GB."""
+    rules = "r(X,Y) :- p(X), p(Y), t(X), t(Y). w :- r(X,Y), X < Y. t(1..40)."
+    contexts = "".join(f"#pos(e{i}@9, {{w}}, {{}}, {{q({i}).}})." for i in range(1, 41))
+    task = LasTask.parse(f"{rules} #modeh(p(var(t))). #modeb(q(var(t))). {contexts} {COSTS}")
+    columns = Columns.of(task.examples)
+    grounding = ground(task, columns, [], Budget.of(None, None))
+    with pytest.raises(Undecided, match="conditions of examples would take"):
+        targets(task, grounding, 0, Budget.of(None, 1))
 
 
 @pytest.mark.parametrize("by_kernel", [True, False])

@@ -163,7 +163,7 @@ class _Conditions:
         self._grounding = grounding
         self._extras = extras
         self._budget = budget
-        classes, self._class_of = _classes(grounding)
+        classes, self._class_of = _classes(grounding, budget)
         choices = {i: choice_atom(i) for i in range(n_choices)}
         learned = frozenset(grounding.learned.values())
         self._unfoldings = [
@@ -216,14 +216,19 @@ class _Conditions:
         return formula if positive else negate(formula)
 
 
-def _classes(grounding: Grounding) -> tuple[list[tuple[int, ...]], Array]:
+def _classes(grounding: Grounding, budget: Budget | None) -> tuple[list[Array], Array]:
     """Sets of residual rules that are active together, and the set of each column."""
     n = grounding.columns.n
     if not grounding.residual:
-        return [()], np.zeros(n, np.intp)
+        return [np.empty(0, np.intp)], np.zeros(n, np.intp)
+    if budget is not None:
+        active_bytes = sum(rule.mask.nbytes for rule in grounding.residual) * 8
+        budget.take(2 * active_bytes, "conditions of examples")
     active = unpack(np.array([rule.mask for rule in grounding.residual]), n)
     first, class_of = unique_rows(active.T)
-    return [tuple(np.flatnonzero(active[:, k]).tolist()) for k in first], class_of
+    if budget is not None:
+        budget.take(2 * np.intp().nbytes * int(active[:, first].sum()), "conditions of examples")
+    return [np.flatnonzero(active[:, k]) for k in first], class_of
 
 
 def _derived_sets(task: LasTask, grounding: Grounding) -> _Extras:
