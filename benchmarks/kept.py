@@ -6,6 +6,7 @@ and does what is missing.
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Collection
 from dataclasses import replace
@@ -49,8 +50,11 @@ def keep(store: Store, keys: Collection[str], kept: Path, *, rules: bool = True)
     folder = Store(kept)
     there = folder.statuses()
     new = [record for key, record in store.latest().items() if key in keys and key not in there]
-    for record in new:
-        folder.add(record if rules else replace(record, hypothesis=None))
+    before = list(folder.latest().values())
+    shutil.rmtree(kept)  # one file packs better than several
+    folder = Store(kept)
+    for record in (*before, *(one if rules else replace(one, hypothesis=None) for one in new)):
+        folder.add(record)
     folder.compact()
     for path in kept.glob("records-*.parquet"):
         _pack(path)
