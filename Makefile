@@ -74,6 +74,7 @@ results: $(SETUP)
 	$(BIN)/python benchmarks/studies.py data --shared $(SHARED)
 	$(BIN)/python benchmarks/studies.py annotation
 	$(BIN)/python benchmarks/tables.py --shared $(SHARED)
+	$(BIN)/python benchmarks/neighbours.py --shared $(SHARED)
 	$(BIN)/python benchmarks/ntoc.py --mnist $(SHARED)/data/mnist
 	$(BIN)/python benchmarks/neuid3.py eleusis reuse tint speed
 	$(BIN)/python benchmarks/neuid3.py eleusis --source emnist:$(SHARED)/data/mnist,letters=drawn
