@@ -26,6 +26,7 @@ from nsl_bench.logic.las.semantics.verification.space import rules_with_costs
 from nsl_bench.logic.las.tables.conditions import targets
 from nsl_bench.logic.las.tables.evaluation import Columns
 from nsl_bench.logic.las.tables.grounding import ground
+from nsl_bench.logic.las.tabular import solve_by_tables
 from nsl_bench.logic.las.task import Tier
 
 COSTS = '#bias("penalty(1, head).").\n#bias("penalty(1, body(X)) :- in_body(X).").\n'
@@ -124,6 +125,33 @@ def test_conditions_of_examples_ask_for_their_memory() -> None:
     grounding = ground(task, columns, [], Budget.of(None, None))
     with pytest.raises(Undecided, match="conditions of examples would take"):
         targets(task, grounding, 0, Budget.of(None, 1))
+
+
+class _Checks(Budget):
+    """A budget whose shares end after so many looks at them."""
+
+    looks = 0
+
+    def before(self, share: float) -> Budget:
+        part = _Checks.of(None, None)
+        part.looks, part.expired = self.looks, part.look  # type: ignore[method-assign]
+        return part
+
+    def look(self) -> bool:
+        self.looks -= 1
+        return self.looks < 0
+
+
+@pytest.mark.parametrize("looks", [10, 20, 100])
+def test_an_enumeration_that_is_cut_short_keeps_its_bodies(looks: int) -> None:
+    lines = ["t(1..4). #modeh(p). #modeb(e(var(t),var(t))). #modeb(f(var(t))). #maxv(3).", COSTS]
+    lines += [
+        f"#pos(x{i}@3, {{{'p' * (i % 4 > 0)}}}, {{{'p' * (i % 4 == 0)}}}, {{e(1,{i % 4 + 1}). f(1).}})."
+        for i in range(40)
+    ]
+    task, budget = LasTask.parse("\n".join(lines)), _Checks.of(None, None)
+    budget.looks = looks
+    assert solve_by_tables(task, budget, lambda event: None).hypothesis
 
 
 @pytest.mark.parametrize("by_kernel", [True, False])

@@ -130,7 +130,9 @@ class Joining:
             expired = self._limits.budget.expired()
             if expired or not queue:
                 self.complete = not expired
-                return result
+                left = [(name, body) for *_, name, body, _, _ in sorted(queue)]
+                new_ones = (b for name, b in left if not self._fronts.surpasses(name, b.weight(self._limits)))
+                return [*result, *new_ones]
             *_, name, body, base, added = heapq.heappop(queue)
             new = ()
             if self._fronts.surpasses(name, body.weight(self._limits)):

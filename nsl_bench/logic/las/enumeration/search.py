@@ -121,7 +121,8 @@ class Search:
                 raise Undecided("too many rule bodies")
             children = self._children(state)
         self.complete = not queue and not self._limits.budget.expired()
-        return result
+        left = (entry[-1] for entry in sorted(queue))
+        return [*result, *(each for each in left if not self._fronts.surpasses(each.key, self._weight(each)))]
 
     def _starts(self) -> Iterator[Conjunction]:
         used = Resources(0, 0, len(self._fixed), (0,) * len(self._limits.recall))
