@@ -7,8 +7,8 @@
 ``neighbours.toml`` says which learners run on which task for each published setting; the values are in
 nsl_bench/report/published/numbers/TASK.csv, each with its source. Runs are kept in results/neighbours, a
 folder a task: a second call does only what is missing. ``--setting``, ``--learner`` and ``--repeats`` do a
-part. A learner's mean and a published one are compared by two one-sided tests (TOST) within the setting's
-margin, and by Welch's test. Where a paper gives no spread, nothing is tested.
+part; the page has all that is done. A learner's mean and a published one are compared by two one-sided tests
+(TOST) within the setting's margin, and by Welch's test. Where a paper gives no spread, nothing is tested.
 """
 
 from __future__ import annotations
@@ -297,14 +297,19 @@ def main() -> int:
         if not options.page:
             store = Store(options.results / name)
             parts: Parts = [
-                (setting, learner, task.jobs(setting, learner, options.repeats or task.repeats, data))
-                for data in [options.shared / "data"]
+                (setting, learner, task.jobs(setting, learner, task.repeats, options.shared / "data"))
                 for setting in task.settings
                 for learner in setting.learners or task.learners
+            ]
+            asked = [
+                job
+                for setting, learner, own in parts
                 if setting.name in (options.setting or [setting.name])
                 and learner in (options.learner or [learner])
+                for job in own
+                if job.repeat <= (task.repeats if options.repeats is None else options.repeats)
             ]
-            jobs = list({job.key(): job for _, _, own in parts for job in own}.values())
+            jobs = list({job.key(): job for job in asked}.values())
             if options.dry_run:
                 print(f"{name}: {len(jobs)} runs, {len({j.key() for j in jobs} - store.done())} missing")
                 continue
