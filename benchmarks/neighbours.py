@@ -215,9 +215,11 @@ def write(name: str, task: Task, docs: Path) -> Path:
         for row in rows
         if row["learner"] == first
     ]
+    spoken = {metric: metric.replace("_", " ") for metric in task.metrics}
+    one = len(spoken) == 1
     dots = [
-        {"panel": f"{row['setting']}, {row['metric'].replace('_', ' ')}", "row": who, "series": whose}
-        | {"mean": mean, "error": error}
+        {"panel": row["setting"] if one else f"{row['setting']}, {spoken[row['metric']]}", "row": who}
+        | {"series": whose, "mean": mean, "error": error}
         for row in rows
         for who, whose, mean, error in (
             (row["learner"], "measured", *map(float, (row["measured"] + " ± nan").split(" ± ")[:2])),
@@ -225,7 +227,9 @@ def write(name: str, task: Task, docs: Path) -> Path:
         )
     ]
     picture = pictures.dots(
-        pd.DataFrame(dots).drop_duplicates(["panel", "row", "series"]), docs / name / "results.png", "mean"
+        pd.DataFrame(dots).drop_duplicates(["panel", "row", "series"]),
+        docs / name / "results.png",
+        spoken.popitem()[1] if one else "mean",
     )
     counted = pd.crosstab(
         pd.Series([row["learner"] for row in rows], name="learner"),
@@ -240,7 +244,7 @@ def write(name: str, task: Task, docs: Path) -> Path:
             task.question,
             answer(first, rows),
             f"python benchmarks/neighbours.py {name} --page",
-            "Means that were measured and published ones, a panel a setting and metric",
+            "Means that were measured and published ones, a panel a setting",
         ),
         picture,
         losses(compared, first),
