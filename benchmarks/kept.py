@@ -50,16 +50,19 @@ def keep(store: Store, keys: Collection[str], kept: Path, *, rules: bool = True)
     folder = Store(kept)
     there = folder.statuses()
     new = [record for key, record in store.latest().items() if key in keys and key not in there]
-    before = list(folder.latest().values())
-    shutil.rmtree(kept)  # one file packs better than several
-    folder = Store(kept)
-    for record in (*before, *(one if rules else replace(one, hypothesis=None) for one in new)):
-        folder.add(record)
-    folder.compact()
-    for path in kept.glob("records-*.parquet"):
+    whole = Store(kept.with_name(f".{kept.name}"))  # in one file, which packs better than several
+    for record in (
+        *folder.latest().values(),
+        *(one if rules else replace(one, hypothesis=None) for one in new),
+    ):
+        whole.add(record)
+    whole.compact()
+    for path in whole.folder.glob("records-*.parquet"):
         _pack(path)
-    for name in (folder.records_file, *kept.glob(".*.lock")):
+    for name in (whole.records_file, *whole.folder.glob(".*.lock")):
         name.unlink(missing_ok=True)
+    shutil.rmtree(kept)
+    whole.folder.rename(kept)
     return len(new)
 
 

@@ -175,6 +175,9 @@ def test_labels_of_any_number_come_back(n: int, sure: bool, tmp_path: Path) -> N
     assert read.tolist() == labels.tolist()
     assert letters_in(text_of(read)).tolist() == letters_of(labels).tolist()
     assert len(set(text_of(np.arange(-2, n)))) == n + 2
+    assert f"length: {MOST_LABELS - 62} }}" in (COMMITTED.parent / "site/static/run.js").read_text(), (
+        "the site has the same letters"
+    )
 
 
 def test_labels_that_cannot_go_with_their_probabilities_are_refused(forest: Path, scored: Scored) -> None:
