@@ -159,7 +159,7 @@ def rows_of(path: str | Path) -> Iterator[tuple[str, str, Predicted]]:
                 if evaluation == CONCEPTS:
                     continue
                 labels, codes = (values[places[row] : places[row + 1]] for places, values in lists)
-                labels = labels.astype(np.int16)
+                labels = labels.astype(np.int16, copy=False)
                 given = decoded(codes.reshape(len(labels), -1)) if len(codes) else None
                 yield run, evaluation, (named(labels, given), given)
 
@@ -367,7 +367,7 @@ def _predicted(labels: Any, numbers: Any, sizes: Sizes, evaluation: str, what: s
         )
     if labels.null_count or (numbers is not None and numbers.null_count):
         raise Rejected(f"{PREDICTIONS}, {what}: values are missing.")
-    predicted, given = labels.to_numpy().astype(np.int16), None
+    predicted, given = labels.to_numpy().astype(np.int16, copy=False), None
     if numbers is not None and k:
         codes = numbers.to_numpy().reshape(n, k)
         if not is_code(codes).all():
