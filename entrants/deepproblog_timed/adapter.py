@@ -40,8 +40,8 @@ class DeepProbLogTimed:
 
     Programs of early steps are compiled and learned first, as they are short. Each further step of sequences
     comes when its share of the time has passed, or when the loss falls no more. When the time is up, what was
-    learned stays. Answers are exact for the examples that are reached in a tenth of it, and otherwise what the
-    rule derives from the most probable concepts.
+    learned stays. Answers are exact for the examples that are reached in a tenth of it, and otherwise what
+    the rule derives from the most probable concepts.
 
     Args:
         seconds: of training, at most 0.7 of the time limit; exact answers have a tenth.

@@ -15,7 +15,7 @@ from nsl_bench.core import registry
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.sequences import with_earlier
-from nsl_bench.core.types import AnyInts, Array, Floats32
+from nsl_bench.core.types import BLANK, AnyInts, Array, Floats32, Ints16
 from nsl_bench.logic.guarded.child import Allowance, Ended
 from nsl_bench.logic.guarded.rules import inferred
 from nsl_bench.logic.inference.query import Answer, Query
@@ -28,7 +28,44 @@ _MOST_NUMBERS = 50_000_000
 
 _ANSWERS_KEPT = 256
 
+_MOST_INPUTS = 20_000
+
+_DECODED = "nsl_bench_shown"
+"""Predicate that no task has."""
+
 _answers: dict[tuple[Any, ...], Answer | Ended] = {}
+
+
+def possible_concepts(task: Benchmark) -> Ints16:
+    """int16 [n, slots]: the concepts of every input that a task can have, in order, each once.
+
+    Raises:
+        UserError: the task does not state its inputs, has metadata or sequences, or too many inputs.
+    """
+    import clingo
+
+    if not task.inputs or task.metadata or task.sequential:
+        why = "have metadata or steps" if task.inputs else "are not stated"
+        raise UserError(f"The inputs of {task.name} {why} and cannot be listed.")
+    lines = [
+        f"{_DECODED}({slot},{c}) :- {', '.join(facts)}."
+        for slot in range(len(task.slots))
+        for c, name in enumerate(task.concept_space.concepts)
+        if (facts := task.facts(slot, name))
+    ]
+    control = clingo.Control(["0", "--project=show", "--warn=none"])
+    control.add("base", [], "\n".join([task.background, task.inputs, *lines, f"#show {_DECODED}/2."]))
+    control.ground([("base", [])])
+    rows = []
+    with control.solve(yield_=True) as models:
+        for model in models:
+            row = np.full(len(task.slots), BLANK, np.int16)
+            for atom in model.symbols(shown=True):
+                row[atom.arguments[0].number] = atom.arguments[1].number
+            rows.append(row)
+            if len(rows) > _MOST_INPUTS:
+                raise UserError(f"{task.name} has more than {_MOST_INPUTS:,} inputs, too many to list.")
+    return np.unique(np.array(rows, np.int16).reshape(-1, len(task.slots)), axis=0)
 
 
 def engine_of(spec: str) -> Engine:

@@ -491,6 +491,19 @@ class View:
 
     @cached_property
     @asked()
+    def possible_concepts(self) -> Ints16:
+        """int16 [inputs, slots]: the concepts of every input that the task can have.
+
+        Raises:
+            UserError: the task has metadata or sequences, or too many inputs.
+        """
+        from nsl_bench.learners.queries import possible_concepts
+
+        self._knows("possible inputs")
+        return possible_concepts(self._benchmark)
+
+    @cached_property
+    @asked()
     def contexts(self) -> list[tuple[str, ...]]:
         """Facts of each example: its concepts and metadata, without full stops.
 

@@ -21,15 +21,13 @@ from nsl_bench.core.errors import UserError, counted
 from nsl_bench.core.sequences import rows_of
 from nsl_bench.core.types import BLANK, Bools, Ints, Ints16, Split
 from nsl_bench.data.splits import symbolic_split, task_of_split
+from nsl_bench.learners.queries import possible_concepts
 from nsl_bench.logic.inference.crisp import crisp_labels
 
-_MOST_INPUTS, _EXAMPLES = 20_000, 5
+_EXAMPLES = 5
 
 _FIRST_CHECKED = 8
 """Inputs on which labels are compared first, for most maps change some of them; then twice as many."""
-
-_DECODED = "nsl_bench_shown"
-"""Predicate that no task has."""
 
 
 @dataclass(frozen=True)
@@ -118,31 +116,12 @@ def all_inputs(task: Benchmark) -> Split:
     Raises:
         UserError: the task has metadata or sequences, or too many inputs.
     """
-    import clingo
-
-    instead = 'use the examples of a train set (inputs="train", or --inputs train).'
-    if task.metadata or task.sequential:
-        raise UserError(f"The inputs of {task.name} have metadata or steps and cannot be listed; {instead}")
-    names = task.concept_space.concepts
-    lines = [
-        f"{_DECODED}({slot},{c}) :- {', '.join(facts)}."
-        for slot in range(len(task.slots))
-        for c, name in enumerate(names)
-        if (facts := task.facts(slot, name))
-    ]
-    control = clingo.Control(["0", "--project=show", "--warn=none"])
-    control.add("base", [], "\n".join([task.background, task.inputs, *lines, f"#show {_DECODED}/2."]))
-    control.ground([("base", [])])
-    rows = []
-    with control.solve(yield_=True) as models:
-        for model in models:
-            row = np.full(len(task.slots), BLANK, np.int16)
-            for atom in model.symbols(shown=True):
-                row[atom.arguments[0].number] = atom.arguments[1].number
-            rows.append(row)
-            if len(rows) > _MOST_INPUTS:
-                raise UserError(f"{task.name} has more than {_MOST_INPUTS:,} inputs; {instead}")
-    concepts = np.unique(np.array(rows, np.int16).reshape(-1, len(task.slots)), axis=0)
+    try:
+        concepts = possible_concepts(task)
+    except UserError as error:
+        raise UserError(
+            f'{error} Use the examples of a train set (inputs="train", or --inputs train).'
+        ) from None
     labels = crisp_labels([task.true_rule], task.background, task.contexts(concepts, {}), task.labels)
     return Split("train", task.concept_space, concepts[labels >= 0], labels[labels >= 0])
 

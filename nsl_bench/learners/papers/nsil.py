@@ -32,12 +32,21 @@ _OTHER = "nsl_other_label"
 
 
 class _Structure(NamedTuple):
-    """What examples have besides concepts: shown slots, bool [slots], and facts; their rows and labels."""
+    """What examples have besides concepts: shown slots, bool [slots], and facts; their rows and labels.
+
+    `possible` has its possible worlds, int64 [n, slots], or is None where all are.
+    """
 
     shown: Bools
     facts: tuple[str, ...]
     rows: Ints
     labels: tuple[int, ...]
+    possible: Ints | None = None
+
+    @property
+    def settled(self) -> bool:
+        """Whether all its possible worlds have the label of its examples."""
+        return self.possible is not None and len(self.labels) == 1
 
 
 class _Table:
@@ -46,9 +55,9 @@ class _Table:
     `values`, int64 [slots, concepts], is the place of a concept on its axis, or -1 if it cannot be there.
     """
 
-    def __init__(self, slots: tuple[int, ...], table: Array, values: Ints, shown: Bools) -> None:
-        self._slots, self._table, self._values, self._shown = slots, table, values, shown
-        self._diagram = Diagram.of(slots, table)
+    def __init__(self, slots: tuple[int, ...], table: Array, values: Ints, structure: _Structure) -> None:
+        self._slots, self._table, self._values, self._shown = slots, table, values, structure.shown
+        self._diagram, self._possible = Diagram.of(slots, table), structure.possible
 
     def labels(self, worlds: Ints) -> Ints:
         """int64 [n]: the outcomes of worlds [n, slots]; -1 where a slot shows what it cannot."""
@@ -59,6 +68,9 @@ class _Table:
 
     def worlds(self, label: int, most: int, rng: np.random.Generator) -> Ints:
         """int64 [n, slots]: at most so many worlds with a label, drawn at random where there are more."""
+        if self._possible is not None:
+            fitting = self._possible[self.labels(self._possible) == label]
+            return fitting[rng.permutation(len(fitting))[:most]]
         cells = np.argwhere(self._table == label) if self._slots else np.zeros((1, 0), np.int64)
         if not len(cells) or (not self._slots and int(self._table) != label):
             return np.zeros((0, len(self._shown)), np.int64)
@@ -73,9 +85,18 @@ class _Table:
         return np.asarray(rng.permutation(np.unique(result, axis=0))[:most], np.int64)
 
     def probabilities(self, seen: Any, n_outcomes: int) -> Any:
-        """Tensor [n, outcomes]: exact probabilities, from those of concepts [n, slots, concepts]."""
+        """Tensor [n, outcomes]: exact probabilities, from those of concepts [n, slots, concepts].
+
+        They sum to the probability of the possible worlds.
+        """
         import torch
 
+        if self._possible is not None:
+            weights = seen.new_ones(())
+            for slot in np.flatnonzero(self._shown).tolist():
+                weights = weights * seen[:, slot, torch.as_tensor(self._possible[:, slot])]
+            told = torch.as_tensor(self.labels(self._possible))
+            return seen.new_zeros((len(seen), n_outcomes)).index_add(1, told, weights)
         diagram, weights = self._diagram, seen.new_ones((len(seen), 1))
         widths = [*(len(level) for level in diagram.levels[1:]), len(diagram.leaves)]
         for slot, level, width in zip(diagram.slots, diagram.levels, widths, strict=False):
@@ -111,7 +132,7 @@ def _tables(rules: Sequence[str], view: View, structures: Sequence[_Structure]) 
                 kept, values[slot, can[slot]] = np.unique(whole.classes[slot, can[slot]], return_inverse=True)
                 table = table.take(kept, axis=axis)
             values[[slot not in slots for slot in range(len(can))]] = 0
-            result.append(_Table(slots, table, np.where(can, values, -1), one.shown))
+            result.append(_Table(slots, table, np.where(can, values, -1), one))
         except TooLarge:
             raise NotApplicable(
                 f"nsil: the rules of {view.benchmark_name} read too many images at once for a truth table."
@@ -130,7 +151,8 @@ class NSIL(SemanticLoss):
 
     It ends when an iteration leaves both the rules and the likeliest concepts of the train set as they were.
     The first rules allow each label that a structure (blank slots and metadata) has somewhere, as later rules
-    must. This is demanded step by step, of the labels that the rules so far exclude.
+    must. This is demanded step by step, of the labels that the rules so far exclude. If it is known what is
+    possible, only possible worlds count, and all those of a structure with one label must have it.
 
     Attributes:
         rules_: the rules.
@@ -142,7 +164,7 @@ class NSIL(SemanticLoss):
     track: Track = "label_only"
     offered = (
         *("iterations", "epochs", "learning_rate", "batch"),
-        *("worlds", "rule_learner", "time_limit", "seed"),
+        *("worlds", "possible", "rule_learner", "time_limit", "seed"),
     )
 
     iterations: int = option(20, "most times that rules are learned and the network is trained", least=1)
@@ -152,6 +174,7 @@ class NSIL(SemanticLoss):
         "worlds of a structure and a label that an iteration weighs at most; the paper weighs all",
         least=1,
     )
+    possible: bool = option(False, "whether the possible inputs are known; on hitting sets the paper's are")
     rule_learner: str = option(
         "exact", "solver of the learning task; a name in the group ``nsl_bench.rule_learners``"
     )
@@ -164,6 +187,7 @@ class NSIL(SemanticLoss):
 
         Raises:
             NotApplicable: rows are steps of sequences, or rules read too many images for a truth table.
+            UserError: the task's possible inputs are asked for and cannot be listed.
         """
         import torch
 
@@ -171,7 +195,8 @@ class NSIL(SemanticLoss):
             raise NotApplicable("nsil: it takes single examples, and rows here are steps of sequences.")
         images, blank = pictures(train)
         self._size, self._concepts = images.shape[3:], len(train.concept_space)
-        structures = _structures(train, ~blank)
+        possible = train.possible_concepts.astype(np.int64) if self.possible else None
+        structures = _structures(train, ~blank, possible)
         pairs, rng = _Pairs(train, structures), np.random.default_rng(self.seed)
         end = np.inf if train.time_limit is None else train.begun + SHARE * train.time_limit
         self.rules_, self.history_ = tuple[str, ...](), list[tuple[str, ...]]()
@@ -252,13 +277,19 @@ class NSIL(SemanticLoss):
         return Hypothesis(self.rules_, 0)
 
 
-def _structures(view: View, shown: Bools) -> list[_Structure]:
-    """The structures of a view's examples."""
+def _structures(view: View, shown: Bools, possible: Ints | None = None) -> list[_Structure]:
+    """The structures of a view's examples, with the possible worlds, int64 [n, slots], if they are known."""
     rows: dict[tuple[bytes, tuple[str, ...]], list[int]] = {}
     for row, facts in enumerate(view.metadata_facts):
         rows.setdefault((shown[row].tobytes(), facts), []).append(row)
     return [
-        _Structure(shown[own[0]], facts, np.array(own), tuple(np.unique(view.labels[own]).tolist()))
+        _Structure(
+            shown[own[0]],
+            facts,
+            np.array(own),
+            tuple(np.unique(view.labels[own]).tolist()),
+            None if possible is None else possible[((possible != BLANK) == shown[own[0]]).all(axis=1)],
+        )
         for (_, facts), own in rows.items()
     ]
 
@@ -278,6 +309,8 @@ class _Pairs:
         best, confidence, labels = seen.argmax(axis=2), seen.max(axis=2), self._train.labels
         told: dict[tuple[int, tuple[int, ...], int], list[float]] = {}
         for k, (table, one) in enumerate(zip(tables, self._structures, strict=True)):
+            if one.settled:
+                continue
             worlds = np.where(one.shown, best[one.rows], BLANK)
             wrong = table.labels(worlds) != labels[one.rows]
             for label in one.labels:
@@ -287,7 +320,10 @@ class _Pairs:
                     self._for[k, tuple(world), label] = 1
                     self._against[k, tuple(world), label] = round(error / len(possible)) + 1
             sure = np.where(one.shown, confidence[one.rows], 1.0).prod(axis=1)
+            there = None if one.possible is None else set(map(tuple, one.possible.tolist()))
             for row, world, own in zip(one.rows.tolist(), worlds.tolist(), sure.tolist(), strict=True):
+                if there is not None and tuple(world) not in there:
+                    continue
                 told.setdefault((k, tuple(world), int(labels[row])), []).append(own)
         for key, sures in told.items():
             gain = 100 * float(np.mean(sures))
@@ -299,16 +335,25 @@ class _Pairs:
 
         Of a pair, the example of more weight stands, with what it has more.
         """
-        names = self._train.concept_space.concepts
         examples = [self._possible(k, label) for k, label in demanded]
+        for k, one in enumerate(self._structures):
+            for i, world in enumerate(one.possible.tolist() if one.settled else ()):
+                sides = self._sides(one.labels[0], True)
+                examples.append(WeightedExample(f"sure-{k}-{i}", None, *sides, self._context(k, world)))
         for i, ((k, world, label), weight) in enumerate(self._for.items()):
             difference = weight - self._against[k, world, label]
             if difference:
-                facts = [f for s, c in enumerate(world) if c != BLANK for f in self._train.facts(s, names[c])]
                 sides = self._sides(label, difference > 0)
-                context = (*facts, *self._structures[k].facts)
-                examples.append(WeightedExample(f"world-{i}", abs(difference), *sides, context))
+                examples.append(
+                    WeightedExample(f"world-{i}", abs(difference), *sides, self._context(k, world))
+                )
         return LasTask.build(examples, self._background, self._train.bias, self._train.benchmark_name)
+
+    def _context(self, k: int, world: Sequence[int]) -> tuple[str, ...]:
+        """The facts of a world of a structure."""
+        names = self._train.concept_space.concepts
+        facts = [f for s, c in enumerate(world) if c != BLANK for f in self._train.facts(s, names[c])]
+        return *facts, *self._structures[k].facts
 
     def _sides(self, label: int, holds: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """The atoms that an example requires and forbids, so that a label holds, or another one."""
