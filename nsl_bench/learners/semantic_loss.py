@@ -18,6 +18,10 @@ from nsl_bench.learners.neural import seeded
 from nsl_bench.learners.truth_tables import Tables, truth_tables
 from nsl_bench.learners.view import View
 
+LEAST = 1e-300
+"""Probabilities below have no gradient. In single precision a network that is sure of one concept, for all
+images alike, would stay so: a grid's correctness is then of a probability below its least number."""
+
 _TOGETHER = 256
 
 
@@ -29,7 +33,7 @@ class SemanticLoss(HasOptions):
     """
 
     name = "semantic_loss"
-    version = "4"
+    version = "5"
     track: Track = "known_rules"
     fixed_size = False
     search_space: Mapping[str, Sequence[float]] = MappingProxyType(
@@ -82,7 +86,7 @@ class SemanticLoss(HasOptions):
             asked = view.labels[tables.rows[mine]]
             worlds = _worlds(self._seen(images, tables.rows[mine]), table.choices)
             agrees = (table.labels[None] == asked[:, None]).all(axis=2)
-            loss = loss - (worlds * torch.as_tensor(agrees)).sum(dim=1).clamp_min(1e-12).log().sum()
+            loss = loss - (worlds * torch.as_tensor(agrees)).sum(dim=1).clamp_min(LEAST).log().sum()
         return loss
 
     def predict_proba(self, test: View) -> Floats:
@@ -117,7 +121,7 @@ class SemanticLoss(HasOptions):
     def _seen(self, images: Any, rows: Ints) -> Any:
         """Tensor [examples, steps * slots, concepts]: probabilities of concepts."""
         pictures = images[rows.ravel()].flatten(0, 1)
-        return self._net(floats(pictures)).softmax(dim=1).reshape(len(rows), -1, self._concepts)
+        return self._net(floats(pictures)).double().softmax(dim=1).reshape(len(rows), -1, self._concepts)
 
 
 def _worlds(seen: Any, choices: Sequence[Ints]) -> Any:

@@ -4,7 +4,7 @@ Cunnington, Law, Lobo, Russo: "Neuro-Symbolic Learning of Answer Set Programs fr
 with the weights and updates of their published code.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from time import perf_counter  # as it is now: a learner here may replace it
 from typing import Any, NamedTuple, Self
@@ -15,17 +15,22 @@ from nsl_bench.core import registry
 from nsl_bench.core.errors import NotApplicable
 from nsl_bench.core.options import option
 from nsl_bench.core.tracks import Track
-from nsl_bench.core.types import BLANK, UNDECIDED, Array, Bools, Floats, Hypothesis, Ints, WeightedExample
+from nsl_bench.core.types import BLANK, UNDECIDED, Bools, Floats, Hypothesis, Ints, WeightedExample
 from nsl_bench.learners.answering import answer
 from nsl_bench.learners.networks import SHARE, encoder, pictures
 from nsl_bench.learners.neural import seeded
-from nsl_bench.learners.semantic_loss import SemanticLoss
+from nsl_bench.learners.semantic_loss import LEAST, SemanticLoss
 from nsl_bench.learners.view import View
 from nsl_bench.logic.inference.engines import compiled
 from nsl_bench.logic.inference.exact.decision_diagram import Diagram
 from nsl_bench.logic.inference.exact.truth_table import TooLarge, outcome_table
+from nsl_bench.logic.inference.forward.dnf import Signals
+from nsl_bench.logic.inference.program.domains import Domains
 from nsl_bench.logic.inference.query import Query, outcomes
 from nsl_bench.logic.las.task import LasTask, Solution
+
+_MOST_CELLS = 100_000
+"""A larger table of outcomes is tried only if there is no short normal form."""
 
 _OTHER = "nsl_other_label"
 """The atom that some label holds; with more than two labels, an example that excludes one requires it."""
@@ -50,37 +55,37 @@ class _Structure(NamedTuple):
 
 
 class _Table:
-    """The label of every world of a structure: `table` has an axis for each of `slots`, which rules read.
+    """The label of every world of a structure, as a diagram of the slots that rules read.
 
     `values`, int64 [slots, concepts], is the place of a concept on its axis, or -1 if it cannot be there.
     """
 
-    def __init__(self, slots: tuple[int, ...], table: Array, values: Ints, structure: _Structure) -> None:
-        self._slots, self._table, self._values, self._shown = slots, table, values, structure.shown
-        self._diagram, self._possible = Diagram.of(slots, table), structure.possible
+    def __init__(self, diagram: Diagram, values: Ints, structure: _Structure) -> None:
+        self._diagram, self._values = diagram, values
+        self._shown, self._possible = structure.shown, structure.possible
 
     def labels(self, worlds: Ints) -> Ints:
         """int64 [n]: the outcomes of worlds [n, slots]; -1 where a slot shows what it cannot."""
-        values = [self._values[slot, worlds[:, slot]] for slot in self._slots]
-        result = np.broadcast_to(self._table[tuple(values)], len(worlds)).astype(np.int64)
-        cannot = np.any([own < 0 for own in values], axis=0) if values else False
-        return np.where(cannot, UNDECIDED, result)
+        slots = list(self._diagram.slots)
+        values = self._values[slots, worlds[:, slots]]
+        result = self._diagram.follow(values.clip(min=0)).astype(np.int64)
+        return np.where((values < 0).any(axis=1), UNDECIDED, result)
 
     def worlds(self, label: int, most: int, rng: np.random.Generator) -> Ints:
         """int64 [n, slots]: at most so many worlds with a label, drawn at random where there are more."""
         if self._possible is not None:
             fitting = self._possible[self.labels(self._possible) == label]
             return fitting[rng.permutation(len(fitting))[:most]]
-        cells = np.argwhere(self._table == label) if self._slots else np.zeros((1, 0), np.int64)
-        if not len(cells) or (not self._slots and int(self._table) != label):
+        cells = self._diagram.rows(label, 2 * most, rng)
+        if not len(cells):
             return np.zeros((0, len(self._shown)), np.int64)
-        cells = cells[rng.permutation(np.arange(max(len(cells), 2 * most)) % len(cells))[: 2 * most]]
+        cells = cells[rng.permutation(np.arange(max(len(cells), 2 * most)) % len(cells))]
         result = np.full((len(cells), len(self._shown)), BLANK, np.int64)
         for slot in np.flatnonzero(self._shown).tolist():
             drawn = rng.random((len(cells), self._values.shape[1]))
             fits = np.tile(self._values[slot] >= 0, (len(cells), 1))
-            if slot in self._slots:
-                fits = self._values[slot][None] == cells[:, self._slots.index(slot), None]
+            if slot in self._diagram.slots:
+                fits = self._values[slot][None] == cells[:, self._diagram.slots.index(slot), None]
             result[:, slot] = np.where(fits, drawn, -1.0).argmax(axis=1)
         return np.asarray(rng.permutation(np.unique(result, axis=0))[:most], np.int64)
 
@@ -125,19 +130,36 @@ def _tables(rules: Sequence[str], view: View, structures: Sequence[_Structure]) 
             sizes=tuple(np.where(one.shown, whole.sizes, 1).tolist()),
             atoms={atom: at for atom, at in whole.atoms.items() if one.shown[at[0]]},
         )
+        values, kept = np.where(can, 0, -1), dict[int, Ints]()
+        for slot, own in enumerate(can):
+            kept[slot], values[slot, own] = np.unique(whole.classes[slot, own], return_inverse=True)
         try:
-            slots, table = outcome_table(domains)
-            values = np.full(can.shape, -1, np.int64)
-            for axis, slot in enumerate(slots):
-                kept, values[slot, can[slot]] = np.unique(whole.classes[slot, can[slot]], return_inverse=True)
-                table = table.take(kept, axis=axis)
-            values[[slot not in slots for slot in range(len(can))]] = 0
-            result.append(_Table(slots, table, np.where(can, values, -1), one))
+            diagram = _diagram(domains, kept)
         except TooLarge:
             raise NotApplicable(
-                f"nsil: the rules of {view.benchmark_name} read too many images at once for a truth table."
+                f"nsil: the rules of {view.benchmark_name} read too many images at once for a diagram."
             ) from None
+        unread = [slot not in diagram.slots for slot in range(len(can))]
+        values[unread] = np.where(can[unread], 0, -1)
+        result.append(_Table(diagram, values, one))
     return result
+
+
+def _diagram(domains: Domains, kept: Mapping[int, Ints]) -> Diagram:
+    """The outcomes of a program, on axes with these values: from a table if it is small, else from terms."""
+    try:
+        slots, table = outcome_table(domains, _MOST_CELLS)
+    except TooLarge:
+        signals = Signals.of(domains)
+        if signals.rules:
+            slots, table = outcome_table(domains)
+        else:
+            return Diagram.of_terms(
+                signals.terms, {slot: own.tolist() for slot, own in kept.items()}, signals.outcome
+            )
+    for axis, slot in enumerate(slots):
+        table = table.take(kept[slot], axis=axis)
+    return Diagram.of(slots, table)
 
 
 class NSIL(SemanticLoss):
@@ -160,7 +182,7 @@ class NSIL(SemanticLoss):
     """
 
     name = "nsil"
-    version = "2"
+    version = "3"
     track: Track = "label_only"
     offered = (
         *("iterations", "epochs", "learning_rate", "batch"),
@@ -261,7 +283,7 @@ class NSIL(SemanticLoss):
             if len(mine):
                 given = table.probabilities(seen[torch.as_tensor(mine)], outcomes(train.label_space))
                 asked = torch.as_tensor(train.labels[rows[mine]])[:, None]
-                loss = loss - given.gather(1, asked).clamp_min(1e-12).log().sum()
+                loss = loss - given.gather(1, asked).clamp_min(LEAST).log().sum()
         return loss
 
     def predict(self, test: View) -> Any:

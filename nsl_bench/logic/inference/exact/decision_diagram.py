@@ -6,6 +6,7 @@ discrete function manipulation", 1990). A batch of examples is answered by a cha
 one a slot.
 """
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -18,6 +19,9 @@ _AT_ONCE = 128
 _EDGES_AT_ONCE = 4_000_000
 _MOST_EDGES = 10_000_000
 """Larger diagrams are refused: where little of a table repeats they would take gigabytes."""
+
+_MOST_STATES = 300_000
+"""Terms that lead to more states are refused."""
 
 _MANY = 1_000
 """Diagrams with more nodes are tried in other orders of the slots."""
@@ -83,6 +87,69 @@ class Diagram:
             nodes = inverse.reshape(outer)
         return cls(slots, tuple(reversed(levels)), leaves)
 
+    @classmethod
+    def of_terms(
+        cls,
+        signals: Sequence[Sequence[Sequence[tuple[int, int]]]],
+        values: Mapping[int, Sequence[int]],
+        outcome: Callable[[int], int],
+    ) -> Self:
+        """The diagram of disjunctions of terms, for functions whose table would be too large.
+
+        Slot after slot is read. Worlds with the same rests of terms alive and the same disjunctions true are
+        one state, a number with a bit for each of both. Then equal states are joined, from the last slot on.
+
+        Args:
+            signals: for each disjunction its terms: slots, ascending, each with the set of its values as the
+                bits of a number; () is true.
+            values: for each slot the values of its axis.
+            outcome: of the disjunctions that are true, bits of a number.
+
+        Raises:
+            TooLarge: there are too many states.
+        """
+        slots = tuple(sorted({slot for terms in signals for term in terms for slot, _ in term}))
+        states: dict[int, int] = {sum(1 << k for k, terms in enumerate(signals) if () in terms): 0}
+        raw, count, step = [], 0, _Reading(signals)
+        for slot in slots:
+            reached: dict[int, int] = {}
+            moves = [step.moves(slot, value) for value in values[slot]]
+            level = [[reached.setdefault(step.after(s, m), len(reached)) for m in moves] for s in states]
+            count += len(reached)
+            if count > _MOST_STATES:
+                raise TooLarge
+            raw.append(np.array(level, np.int64))
+            states = reached
+        leaves, nodes = np.unique([outcome(state) for state in states], return_inverse=True)
+        levels = []
+        for level_ in reversed(raw):
+            rows, nodes = _distinct(np.ascontiguousarray(nodes[level_]))
+            levels.append(rows)
+        return cls(slots, tuple(reversed(levels)), leaves)
+
+    def follow(self, values: Ints) -> Array:
+        """[n]: the outcomes of rows of values, int64 [n, slots], in the order of `slots`."""
+        node = np.zeros(len(values), np.int64)
+        for level, own in zip(self.levels, values.T, strict=True):
+            node = level[node, own]
+        return self.leaves[node]
+
+    def rows(self, outcome: int, most: int, rng: np.random.Generator) -> Ints:
+        """int64 [n, slots]: all rows of values with an outcome, or so many at random where there are more."""
+        below = [(self.leaves == outcome).astype(np.float64)]
+        for level in reversed(self.levels):
+            below.append(below[-1][level].sum(axis=1))
+        total = float(below.pop()[0])
+        few = total <= most
+        rank = np.arange(int(total)) + 0.5 if few else rng.random(most) * total
+        node, result = np.zeros(len(rank), np.int64), np.zeros((len(rank), len(self.slots)), np.int64)
+        for column, (level, weights) in enumerate(zip(self.levels, reversed(below), strict=True)):
+            up_to = weights[level].cumsum(axis=1)[node]
+            result[:, column] = own = (rank[:, None] >= up_to).sum(axis=1).clip(max=level.shape[1] - 1)
+            rank = rank - np.where(own > 0, up_to[np.arange(len(own)), own - 1], 0.0)
+            node = level[node, own]
+        return result
+
     @property
     def nodes(self) -> int:
         """The number of inner nodes."""
@@ -118,6 +185,53 @@ class Diagram:
                 edges = (weights[:, None, :] * own[None, :, :]).reshape(level.size, len(rows))
                 weights = matrix @ edges
             result[start : start + at_once, self.leaves] = weights.T
+        return result
+
+
+class _Reading:
+    """What a value of a slot does to a state: bits of disjunctions that are true, then of rests of terms."""
+
+    def __init__(self, signals: Sequence[Sequence[Sequence[tuple[int, int]]]]) -> None:
+        self._starts: dict[int, list[tuple[int, Any]]] = {}
+        self._waits: dict[int, list[tuple[int, Any]]] = {}
+        self._bits: dict[tuple[int, Any], int] = {}
+        self._rests = [0] * len(signals)
+        for k, terms in enumerate(signals):
+            for term in map(tuple, terms):
+                if term:
+                    self._starts.setdefault(term[0][0], []).append((k, term))
+                for at in range(1, len(term)):
+                    if (k, term[at:]) not in self._bits:
+                        bit = self._bits[k, term[at:]] = 1 << (len(signals) + len(self._bits))
+                        self._rests[k] |= bit
+                        self._waits.setdefault(term[at][0], []).append((k, term[at:]))
+
+    def moves(self, slot: int, value: int) -> tuple[int, int, list[tuple[int, int]]]:
+        """Bits that end here, bits that come whatever the state, and for some bits of a state another one."""
+        ends, come, further = 0, 0, list[tuple[int, int]]()
+        for k, term in self._starts.get(slot, ()):
+            if term[0][1] >> value & 1:
+                come |= self._bits[k, term[1:]] if term[1:] else 1 << k
+        for k, rest in self._waits.get(slot, ()):
+            bit = self._bits[k, rest]
+            ends |= bit
+            if rest[0][1] >> value & 1:
+                further.append((bit, self._bits[k, rest[1:]] if rest[1:] else 1 << k))
+        joined = {to: 0 for _, to in further}
+        for bit, to in further:
+            joined[to] |= bit
+        return ends, come, [(bits, to) for to, bits in joined.items()]
+
+    def after(self, state: int, moves: tuple[int, int, list[tuple[int, int]]]) -> int:
+        """The state after a value."""
+        ends, come, further = moves
+        result = state & ~ends | come
+        for bits, to in further:
+            if state & bits:
+                result |= to
+        for k, rests in enumerate(self._rests):
+            if result >> k & 1:
+                result &= ~rests
         return result
 
 

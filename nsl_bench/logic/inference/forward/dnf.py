@@ -59,6 +59,19 @@ class Signals:
         """The two layers of a ground program."""
         return _Builder(domains).build()
 
+    def outcome(self, true: int) -> int:
+        """The outcome where these signals are true, bits of a number: a label, `undecided`, or `ambiguous`.
+
+        Only for signals without further rules.
+        """
+        n = len(self.goals)
+        if self.violated != NEVER and true >> self.violated & 1:
+            return n
+        held = [k for k, g in enumerate(self.goals) if g is not None and g != NEVER and true >> g & 1]
+        if held:
+            return held[0] if len(held) == 1 else n + 1
+        return self.goals.index(None) if None in self.goals else n
+
 
 class _Builder:
     """Goes through a program's components, definitions first.
