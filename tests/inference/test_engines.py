@@ -336,3 +336,55 @@ def test_the_documentation_shows_what_works() -> None:
     assert isinstance(found, Answer)
     np.testing.assert_allclose(found.probabilities, [[0.9 * 0.8, 0.1 * 0.2]], atol=1e-12)
     np.testing.assert_allclose(found.invalid, [1 - 0.74], atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_diagrams_of_terms_are_those_of_tables(seed: int) -> None:
+    """On random disjunctions, also of none, of the term that is always true, and of values that never are."""
+    rng = np.random.default_rng(seed)
+    sizes = rng.integers(2, 4, int(rng.integers(1, 5))).tolist()
+    slots = [3 * k + 1 for k in range(len(sizes))]
+    signals = [
+        [
+            tuple(
+                (slot, int(rng.integers(1, 2**size)))
+                for slot, size in zip(slots, sizes, strict=True)
+                if rng.random() < 0.6
+            )
+            for _ in range(rng.integers(0, 5))
+        ]
+        for _ in range(rng.integers(1, 4))
+    ]
+    values = {
+        slot: np.flatnonzero(rng.random(size) < 0.9).tolist() or [0]
+        for slot, size in zip(slots, sizes, strict=True)
+    }
+    made = diagram.Diagram.of_terms(signals, values, lambda true: true % 3)
+    cells = np.array([[*row] for row in np.ndindex(*(len(values[slot]) for slot in slots))])
+    worlds = [
+        {slot: values[slot][own] for slot, own in zip(slots, row, strict=True)} for row in cells.tolist()
+    ]
+    told = np.array(
+        [
+            sum(
+                any(all(mask >> world[slot] & 1 for slot, mask in term) for term in terms) << k
+                for k, terms in enumerate(signals)
+            )
+            % 3
+            for world in worlds
+        ]
+    )
+    columns = [slots.index(slot) for slot in made.slots]
+    assert (made.follow(cells[:, columns]) == told).all()
+    for outcome in range(3):
+        given = set(map(tuple, cells[told == outcome][:, columns].tolist()))
+        every = made.rows(outcome, 1_000, rng).tolist()
+        assert sorted(map(tuple, every)) == sorted(given)
+        few = made.rows(outcome, max(1, len(given) - 1), rng).tolist()
+        assert set(map(tuple, few)) <= given and len(few) == min(len(given), max(1, len(given) - 1))
+    weights = rng.random((5, max(slots) + 1, 3))
+    table = told.reshape([len(values[slot]) for slot in slots]).astype(np.uint8)
+    whole = diagram.Diagram.of(tuple(slots), table).evaluate(weights, 3)
+    rest = [slot for slot in slots if slot not in made.slots]
+    factor = np.prod([weights[:, slot, : len(values[slot])].sum(axis=1) for slot in rest], axis=0)
+    assert made.evaluate(weights, 3) * np.reshape(factor, (-1, 1)) == pytest.approx(whole)

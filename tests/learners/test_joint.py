@@ -10,10 +10,11 @@ import torch
 from learners.views import seen
 
 from nsl_bench.core import registry
-from nsl_bench.core.errors import NotApplicable
+from nsl_bench.core.errors import NotApplicable, UserError
 from nsl_bench.core.tracks import Track
 from nsl_bench.core.types import ConceptSpace, LabelSpace, Predictions, Split
 from nsl_bench.learners.base import labels_of
+from nsl_bench.learners.networks import encoder, pictures
 from nsl_bench.learners.papers.nsil import NSIL, _Pairs, _structures, _tables
 from nsl_bench.learners.papers.propper import Propper
 from nsl_bench.learners.queries import query_of
@@ -73,7 +74,7 @@ def test_the_sum_of_two_digits_is_learned_from_labels_alone() -> None:
     assert (labels_of(learner, seen("addition_sum", "test", "320", "label_only")) == sums).mean() > 0.8
 
 
-@pytest.mark.parametrize("name", ["patches", "crop_yield"])
+@pytest.mark.parametrize("name", ["patches", "crop_yield", "visudo_4x4"])
 def test_training_follows_the_exact_probabilities_of_the_labels(name: str) -> None:
     """Those of the engine, whatever is blank; and the worlds of a label are those that have it."""
     task = Patches() if name == "patches" else registry.create("benchmark", name).for_split(1)
@@ -91,6 +92,49 @@ def test_training_follows_the_exact_probabilities_of_the_labels(name: str) -> No
         for label in range(len(task.labels)):
             worlds = table.worlds(label, 5, np.random.default_rng(2))
             assert (table.labels(worlds) == label).all() and ((worlds >= 0) == one.shown).all()
+
+
+def test_only_possible_worlds_count_where_they_are_known() -> None:
+    """Those of hitting sets ascend; a structure with one label has it in all, and is never weighed."""
+    train = seen("hitting_sets", "train", "300", "label_only")
+    structures = _structures(train, ~pictures(train)[1], train.possible_concepts.astype(np.int64))
+    pairs = _Pairs(train, structures)
+    hard = {(k, len(one.possible)) for k, one in enumerate(structures) if one.settled}
+    assert hard and [e.penalty for e in pairs.task(()).examples] == [None] * sum(n for _, n in hard)
+    rules = (registry.create("benchmark", "hitting_sets").true_rule,)
+    tables = _tables(rules, train, structures)
+    flat = np.full((len(train), len(train.slots), len(train.concept_space)), 1 / len(train.concept_space))
+    for one, table in zip(structures, tables, strict=True):
+        given = table.probabilities(torch.as_tensor(flat[one.rows]), 4).numpy()
+        told = np.bincount(table.labels(one.possible), minlength=4) / 5**4
+        assert given == pytest.approx(np.tile(told, (len(one.rows), 1)))
+        if one.settled:
+            assert (table.labels(one.possible) == one.labels[0]).all()
+    pairs.weigh(tables, flat, 100, np.random.default_rng(0))
+    assert {k for k, _, _ in pairs._for} == {k for k, one in enumerate(structures) if not one.settled}
+
+
+def test_inputs_that_cannot_be_listed_are_said() -> None:
+    with pytest.raises(UserError, match="sudoku_4x4 has more than 20,000 inputs, too many to list"):
+        NSIL(possible=True).fit(seen("sudoku_4x4", "train", "4", "label_only"))
+
+
+def test_a_network_that_is_sure_of_one_concept_learns_from_correct_grids() -> None:
+    """The probability of a grid's correctness is then below what single precision can say."""
+    train = seen("visudo_4x4", "train", "4", "label_only")
+    learner, (images, blank) = NSIL(epochs=1, iterations=1), pictures(train)
+    learner._concepts = len(train.concept_space)
+    sure = torch.nn.Linear(learner._concepts, learner._concepts)
+    torch.nn.init.eye_(sure.weight)
+    sure.bias.data = torch.tensor([40.0, 0, 0, 0])
+    learner._net = torch.nn.Sequential(encoder(images, learner._concepts), sure)
+    structures = _structures(train, ~blank)
+    tables = _tables((registry.create("benchmark", "visudo_4x4").true_rule,), train, structures)
+    rows = np.flatnonzero(train.labels == train.label_space.names.index("valid"))
+    loss = learner._label_loss(tables, structures, train, images, rows)
+    loss.backward()
+    assert 100 < float(loss.detach()) / len(rows) < 690
+    assert all(float(p.grad.abs().max()) > 0 for p in learner._net.parameters())
 
 
 def test_corrective_examples_of_a_perfect_network_call_for_the_true_rule(sums: View) -> None:
