@@ -38,8 +38,8 @@ def answer(rules: Sequence[str], view: View, concepts: npt.ArrayLike | None = No
     Args:
         rules: ASP rules with full stops, in one text or several.
         view: the examples, of any track with background knowledge.
-        concepts: [n, slots, concepts], concept probabilities in place of the view's; zeros for a blank slot.
-            Tracks without concepts need them.
+        concepts: [n, slots, concepts], concept probabilities in place of the view's; those of slots without
+            an image do not count. Tracks without concepts need them.
 
     Raises:
         UserError: rules that cannot be evaluated, a track that has no symbols, or wrong concepts.
@@ -79,13 +79,16 @@ def inferred(benchmark: Benchmark, view: View, rules: tuple[str, ...], seen: Flo
 
 
 def _checked(view: View, concepts: Any) -> Floats32:
-    """Concept probabilities that a learner gives."""
+    """Concept probabilities that a learner gives; zeros where no image is shown."""
     shape = (len(view), len(view.slots), len(view.concept_space))
     try:
         given = np.asarray(concepts, np.float32)
         if given.shape != shape:
             raise ValueError(f"the shape {given.shape} and not {shape} (examples, slots, concepts)")
-        return checked_probabilities(given)
+        given = checked_probabilities(given)
+        if view.has_images and view.images.blank.shape == shape[:2]:
+            given[view.images.blank] = 0
+        return given
     except (TypeError, ValueError) as error:
         raise UserError(f"concepts must be probabilities; got {error}.") from error
 

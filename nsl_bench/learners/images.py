@@ -13,7 +13,7 @@ from nsl_bench.core.errors import NotApplicable
 from nsl_bench.core.seeding import generator, stable_hash
 from nsl_bench.core.shift import Shift
 from nsl_bench.core.source import ImageSource
-from nsl_bench.core.types import BLANK, FewLabels, Ints, Split, UInts8
+from nsl_bench.core.types import BLANK, Bools, FewLabels, Ints, Split, UInts8
 from nsl_bench.data.splits import assign_images
 
 if TYPE_CHECKING:
@@ -36,6 +36,11 @@ class Images(Sequence[Slots]):
 
     def __len__(self) -> int:
         return len(self._split)
+
+    @property
+    def blank(self) -> Bools:
+        """bool [n, slots]: where no image is shown."""
+        return np.asarray(self._split.images == BLANK)
 
     @overload
     def __getitem__(self, i: int) -> Slots: ...

@@ -13,6 +13,7 @@ from nsl_bench.core import registry
 from nsl_bench.core.errors import NotApplicable, UserError
 from nsl_bench.core.tracks import Track
 from nsl_bench.core.types import ConceptSpace, LabelSpace, Predictions, Split
+from nsl_bench.learners.answering import answer
 from nsl_bench.learners.base import labels_of
 from nsl_bench.learners.networks import encoder, pictures
 from nsl_bench.learners.papers.nsil import NSIL, _Pairs, _structures, _tables
@@ -112,6 +113,17 @@ def test_only_possible_worlds_count_where_they_are_known() -> None:
             assert (table.labels(one.possible) == one.labels[0]).all()
     pairs.weigh(tables, flat, 100, np.random.default_rng(0))
     assert {k for k, _, _ in pairs._for} == {k for k, one in enumerate(structures) if not one.settled}
+
+
+def test_what_a_network_sees_in_blank_slots_does_not_count() -> None:
+    """A network answers for each slot; a set with an element too many would have another hitting set."""
+    train = seen("hitting_sets", "train", "300", "label_only")
+    concepts = seen("hitting_sets", "train", "300", truth=True, track="pretrained").probabilities.copy()
+    concepts[concepts.max(axis=2) == 0] = [1, 0, 0, 0, 0]
+    rules = registry.create("benchmark", "hitting_sets").true_rule
+    found = answer(rules, train.unlabelled(), concepts)
+    assert (found.labels == train.labels).all() and len(set(found.labels)) == 2
+    assert (found.probabilities.argmax(axis=1) == train.labels).all()
 
 
 def test_inputs_that_cannot_be_listed_are_said() -> None:
