@@ -19,6 +19,13 @@ class _TimeUp(Exception):
     """The seconds have passed."""
 
 
+class _Probabilities(torch.nn.Module):
+    """Softmax in double precision: what is improbable keeps a gradient."""
+
+    def forward(self, found):
+        return found.double().softmax(1)
+
+
 @contextlib.contextmanager
 def _until(end):
     """End the block by an exception when the clock of `time.perf_counter` is at `end`."""
@@ -64,7 +71,7 @@ class DeepProbLogTimed:
         torch.set_num_threads(1)
         images, blank = pictures(train)
         self.size, self.classes = images.shape[3:], len(train.concept_space)
-        self.net = torch.nn.Sequential(encoder(images, self.classes), torch.nn.Softmax(1))
+        self.net = torch.nn.Sequential(encoder(images, self.classes), _Probabilities())
         self.network = Network(self.net, "net", batching=True)
         optimiser = torch.optim.Adam(self.net.parameters(), lr=self.rate)
         asked = _Asked(train, images, blank, self.network)
@@ -79,7 +86,7 @@ class DeepProbLogTimed:
                     for chosen in torch.split(rows[torch.randperm(len(rows))], self.batch):
                         optimiser.zero_grad()
                         for row in chosen.tolist():
-                            loss = -asked.solve(row, int(train.labels[row])).clamp_min(1e-12).log()
+                            loss = -asked.solve(row, int(train.labels[row])).clamp_min(1e-300).log()
                             total += float(loss.detach())
                             if loss.requires_grad:
                                 (loss / len(chosen)).backward()
@@ -108,7 +115,7 @@ class DeepProbLogTimed:
         images = pictures(test, self.size)[0].flatten(0, 1)
         with torch.no_grad():
             found = torch.cat([self.net(floats(part)) for part in images.split(256)])
-        return found.double().numpy().reshape(len(test), len(test.slots), -1)
+        return found.numpy().reshape(len(test), len(test.slots), -1)
 
 
 class _Asked:
@@ -134,7 +141,7 @@ class _Asked:
         model = self.network.model = self.programs[key]
         images = {Term(f"image{p}"): Term("tensor", Term("shown", Constant(image))) for p, image in seen}
         found = model.solve([Query(Term("nsl_label", Constant(label)), images)])[0].result
-        return sum((torch.as_tensor(p) for p in found.values()), torch.zeros(()))
+        return sum((torch.as_tensor(p) for p in found.values()), torch.zeros((), dtype=torch.float64))
 
     def _program(self, context, places):
         lines = [self.text, *(f"{fact}." for fact in context)]

@@ -68,7 +68,7 @@ class Rule(Open):
         printed: the last digit that the paper prints.
         margin: equivalence margin.
         repeats: as many as the paper has.
-        minutes: CPU time of a run.
+        minutes: CPU time of a run; runs that differ in the test task alone count once.
     """
 
     where: Mapping[str, str]

@@ -252,9 +252,12 @@ def reproduction(
     once = {job.key(): job for row in rows for job in (*row.jobs, *row.others)}
     if not once:
         raise UserError(f"--data: {data} has nothing to reproduce {name} with. {rows[0].reason}")
-    return Reproduction(
-        list(once.values()), partial(compare_rows, rows), lambda left: sum(cost[job.key()] for job in left)
-    )
+
+    def left(jobs: Sequence[Job]) -> float:
+        fits = {job.fit_key(): cost[job.key()] for job in jobs}  # of runs that differ in the test task alone
+        return sum(fits.values())
+
+    return Reproduction(list(once.values()), partial(compare_rows, rows), left)
 
 
 def causes(name: str) -> Counter[str]:
