@@ -371,9 +371,9 @@ def page_of(docs: Path, task: str) -> Path:
         f"the paper where the means are within {MARGIN:g} points "
         "by two one-sided tests at 5 % with enough power; their errors cover train splits and, on both "
         "sides, the sampling of test sequences. A failed run counts as the majority class. The paper's upper "
-        "bound, DeepProbLog with given rules, is beside `true_rule`, which learns nothing, and `deepproblog`, "
-        "which trains from labels of steps alone for a limit of time. `true_rule` and `ffnsl` see through a "
-        "network that was trained on many labelled images; but for `deepproblog`, the others start from few. "
+        "bound, DeepProbLog with given rules, is beside `true_rule`, which learns nothing, and beside "
+        "`deepproblog`, which trains for a limit of time from labels of steps alone. `true_rule` and `ffnsl` "
+        "see through a network that was trained on many labelled images; the others start from few. "
         f"{INTERVALS}",
         {"results": "sequence accuracy here and in the paper, with what tells perception from rules"},
         {"Digits drawn anew in every pass": _REDRAWN if task == "hanoi" else "", "Speed": speed(rows)},

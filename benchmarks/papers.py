@@ -34,7 +34,10 @@ METHOD = """\
 *Published* counts the rows of the tables that come with nsl-bench; NSL printed curves only, and its rows are
 statements of the text. *Not run* figures can be compared, but have no runs yet. *Undecidable* figures could
 not be decided by any number of train splits. The state *before* is that of means alone: neither the paper's
-values in each split nor its images were used. `--dry-run` says how long the runs of a paper take."""
+values in each split nor its images were used.
+
+Hours are those that `nsl-bench reproduce NAME --dry-run` estimates from the CPU time of single runs, for two
+runs at once on two cores; networks that are not trained yet come besides."""
 
 PARTS = ("reproduced", "different, tested reason", "different", "not decided", "undecidable", "not run")
 """Columns of the table that are parts of the picture."""
@@ -97,6 +100,16 @@ def curves(figures: Sequence[Figure], path: Path) -> None:
         pictures.lines(found.sort_values(["panel", "line", "share"]), path, columns=2)
 
 
+def hours(name: str, data: Path) -> dict[str, object]:
+    """How many runs a paper has in each preset, and their hours on two cores."""
+    row: dict[str, object] = {"paper": name}
+    for preset in ("paper", "quick"):
+        whole = reproduction(name, preset, data)
+        told = f"{whole.minutes(whole.jobs) / 120:.1f}"
+        row |= {f"runs, {preset}": len(whole.jobs), f"hours, {preset}": told}
+    return row
+
+
 def main() -> None:
     """Write the pages and the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -116,6 +129,8 @@ def main() -> None:
         rows.append({"paper": name, "state": "before", **before.loc[name].to_dict()})
         rows.append({"paper": name, "state": "now", **coverage(name, figures), "runs": source})
     kept(docs, "papers", "fates", rows)
+    times = [hours(name, options.shared / "data") for name in papers.names()]
+    kept(docs, "papers", "hours", times)
     parts = pd.DataFrame([row for row in rows if row["state"] == "now"]).set_index("paper")[list(PARTS)]
     pictures.fates(parts, docs / "papers" / "fates.png")
     after = [row for row in rows if row["state"] == "now"]
@@ -132,10 +147,13 @@ def main() -> None:
             "papers/fates.png",
         ),
         markdown(rows),
+        "## Hours of the runs",
+        markdown(times),
         "## Method",
         METHOD,
         "## Tables",
-        "* [fates.csv](papers/fates.csv): this table.",
+        "* [fates.csv](papers/fates.csv): what became of the figures.",
+        "* [hours.csv](papers/hours.csv): runs and hours of each paper.",
     )
 
 

@@ -137,6 +137,8 @@ class _Asked:
         seen = [(place, image) for place, image in seen if not self.blank[image // slots, image % slots]]
         key = (self.rule.contexts[row], tuple(place for place, _ in seen))
         if key not in self.programs:
+            if self.view.part == "test" and len(self.programs) >= 16:  # those of many disks take 8 GB
+                self.programs.clear()
             self.programs[key] = self._program(*key)
         model = self.network.model = self.programs[key]
         images = {Term(f"image{p}"): Term("tensor", Term("shown", Constant(image))) for p, image in seen}
