@@ -49,9 +49,9 @@ class _Structure(NamedTuple):
     possible: Ints | None = None
 
     @property
-    def settled(self) -> bool:
-        """Whether all its possible worlds have the label of its examples."""
-        return self.possible is not None and len(self.labels) == 1
+    def settled(self) -> list[list[int]]:
+        """Its possible worlds, if they are known and its examples have one label, which then is that of all."""
+        return [] if self.possible is None or len(self.labels) > 1 else self.possible.tolist()
 
 
 class _Table:
@@ -69,7 +69,7 @@ class _Table:
         slots = list(self._diagram.slots)
         values = self._values[slots, worlds[:, slots]]
         result = self._diagram.follow(values.clip(min=0)).astype(np.int64)
-        return np.where((values < 0).any(axis=1), UNDECIDED, result)
+        return np.asarray(np.where((values < 0).any(axis=1), UNDECIDED, result))
 
     def worlds(self, label: int, most: int, rng: np.random.Generator) -> Ints:
         """int64 [n, slots]: at most so many worlds with a label, drawn at random where there are more."""
@@ -359,7 +359,7 @@ class _Pairs:
         """
         examples = [self._possible(k, label) for k, label in demanded]
         for k, one in enumerate(self._structures):
-            for i, world in enumerate(one.possible.tolist() if one.settled else ()):
+            for i, world in enumerate(one.settled):
                 sides = self._sides(one.labels[0], True)
                 examples.append(WeightedExample(f"sure-{k}-{i}", None, *sides, self._context(k, world)))
         for i, ((k, world, label), weight) in enumerate(self._for.items()):
