@@ -50,7 +50,7 @@ class _Structure(NamedTuple):
 
     @property
     def settled(self) -> list[list[int]]:
-        """Its possible worlds, if they are known and its examples have one label, which then is that of all."""
+        """Its possible worlds, if they are known and its examples have one label, that of all worlds then."""
         return [] if self.possible is None or len(self.labels) > 1 else self.possible.tolist()
 
 
