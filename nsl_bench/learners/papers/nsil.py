@@ -359,9 +359,9 @@ class _Pairs:
         """
         examples = [self._possible(k, label) for k, label in demanded]
         for k, one in enumerate(self._structures):
-            for i, world in enumerate(one.settled):
+            for i, settled in enumerate(one.settled):
                 sides = self._sides(one.labels[0], True)
-                examples.append(WeightedExample(f"sure-{k}-{i}", None, *sides, self._context(k, world)))
+                examples.append(WeightedExample(f"sure-{k}-{i}", None, *sides, self._context(k, settled)))
         for i, ((k, world, label), weight) in enumerate(self._for.items()):
             difference = weight - self._against[k, world, label]
             if difference:
