@@ -68,8 +68,9 @@ class _Table:
         """int64 [n]: the outcomes of worlds [n, slots]; -1 where a slot shows what it cannot."""
         slots = list(self._diagram.slots)
         values = self._values[slots, worlds[:, slots]]
-        result = self._diagram.follow(values.clip(min=0)).astype(np.int64)
-        return np.asarray(np.where((values < 0).any(axis=1), UNDECIDED, result))
+        result: Ints = self._diagram.follow(values.clip(min=0)).astype(np.int64)
+        result[(values < 0).any(axis=1)] = UNDECIDED
+        return result
 
     def worlds(self, label: int, most: int, rng: np.random.Generator) -> Ints:
         """int64 [n, slots]: at most so many worlds with a label, drawn at random where there are more."""
