@@ -75,8 +75,8 @@ class _Table:
     def worlds(self, label: int, most: int, rng: np.random.Generator) -> Ints:
         """int64 [n, slots]: at most so many worlds with a label, drawn at random where there are more."""
         if self._possible is not None:
-            fitting = self._possible[self.labels(self._possible) == label]
-            return fitting[rng.permutation(len(fitting))[:most]]
+            fitting: Ints = self._possible[self.labels(self._possible) == label]
+            return np.asarray(rng.permutation(fitting)[:most], np.int64)
         cells = self._diagram.rows(label, 2 * most, rng)
         if not len(cells):
             return np.zeros((0, len(self._shown)), np.int64)
