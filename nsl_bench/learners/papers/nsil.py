@@ -76,7 +76,7 @@ class _Table:
         """int64 [n, slots]: at most so many worlds with a label, drawn at random where there are more."""
         if self._possible is not None:
             fitting: Ints = self._possible[self.labels(self._possible) == label]
-            return np.asarray(rng.permutation(fitting)[:most], np.int64)
+            return np.asarray(fitting[rng.permutation(len(fitting))[:most]], np.int64)
         cells = self._diagram.rows(label, 2 * most, rng)
         if not len(cells):
             return np.zeros((0, len(self._shown)), np.int64)
