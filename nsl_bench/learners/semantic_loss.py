@@ -1,7 +1,7 @@
 """Perception trained through the known rule: the loss is the label's exact probability under the rule.
 
 Xu, Zhang, Friedman, Liang, Van den Broeck: "A Semantic Loss Function for Deep Learning with Symbolic
-Knowledge" (ICML 2018). The weighted models are counted in the rule's truth table, so it must be small.
+Knowledge" (ICML 2018). The weighted models are counted in the rule's truth table, or a decision diagram.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,13 +10,16 @@ from typing import Any, Self
 
 import numpy as np
 
+from nsl_bench.core.errors import NotApplicable
 from nsl_bench.core.options import HasOptions, option
 from nsl_bench.core.tracks import Track
-from nsl_bench.core.types import BLANK, Floats, Ints
+from nsl_bench.core.types import BLANK, Bools, Floats, Ints
+from nsl_bench.learners.label_diagrams import Diagrams, label_tables, structures_of
 from nsl_bench.learners.networks import Passes, encoder, floats, pictures
 from nsl_bench.learners.neural import seeded
 from nsl_bench.learners.truth_tables import Tables, truth_tables
 from nsl_bench.learners.view import View
+from nsl_bench.logic.inference.query import outcomes
 
 LEAST = 1e-300
 """Probabilities below have no gradient. In single precision a network that is sure of one concept, for all
@@ -28,8 +31,8 @@ _TOGETHER = 256
 class SemanticLoss(HasOptions):
     """One network for all images, trained by the probability of the labels under the known rule.
 
-    Steps of a sequence are taken together. Only rules with a small truth table can be taken: at most 20,000
-    combinations of concepts for an example.
+    Steps of a sequence are taken together; their rules must have a small truth table: at most 20,000
+    combinations of concepts for a sequence. Other rules may be larger if they have a small decision diagram.
     """
 
     name = "semantic_loss"
@@ -57,11 +60,11 @@ class SemanticLoss(HasOptions):
 
         images, blank = pictures(train)
         self._size, self._concepts = images.shape[3:], len(train.concept_space)
-        training_data = train, images, truth_tables(train, blank)
+        training_data = train, images, _known(train, blank)
         held_out = training_data
         if validation is not None:
             more, blank = pictures(validation, self._size)
-            held_out = validation, more, truth_tables(validation, blank)
+            held_out = validation, more, _known(validation, blank)
         with seeded(self.seed):
             self._net = encoder(images, self._concepts)
             optimiser = torch.optim.Adam(self._net.parameters(), lr=self.learning_rate)
@@ -77,16 +80,29 @@ class SemanticLoss(HasOptions):
         self._net.eval()
         return self
 
-    def _loss(self, view: View, images: Any, tables: Tables, chosen: Any) -> Any:
+    def _loss(self, view: View, images: Any, tables: Tables | Diagrams, chosen: Any) -> Any:
         """Sum over examples of minus the logarithm of their labels' probability under the rule."""
         import torch
 
+        if isinstance(tables, Diagrams):
+            return self._label_loss(tables, view, images, chosen.numpy())
         loss = torch.zeros(())
         for table, mine in tables.apart(chosen.numpy()):
             asked = view.labels[tables.rows[mine]]
             worlds = _worlds(self._seen(images, tables.rows[mine]), table.choices)
             agrees = (table.labels[None] == asked[:, None]).all(axis=2)
             loss = loss - (worlds * torch.as_tensor(agrees)).sum(dim=1).clamp_min(LEAST).log().sum()
+        return loss
+
+    def _label_loss(self, diagrams: Diagrams, view: View, images: Any, rows: Ints) -> Any:
+        """The same by diagrams, for rows, int64 [m]."""
+        import torch
+
+        seen, loss = self._seen(images, rows[:, None]), torch.zeros(())
+        for table, mine in diagrams.apart(rows):
+            given = table.probabilities(seen[torch.as_tensor(mine)], outcomes(view.label_space))
+            asked = torch.as_tensor(view.labels[rows[mine]])[:, None]
+            loss = loss - given.gather(1, asked).clamp_min(LEAST).log().sum()
         return loss
 
     def predict_proba(self, test: View) -> Floats:
@@ -97,15 +113,21 @@ class SemanticLoss(HasOptions):
         if not len(test):
             return result
         images, blank = pictures(test, self._size)
-        tables = truth_tables(test, blank)
-        rows = tables.rows
+        tables = _known(test, blank)
         with torch.inference_mode(), seeded(self.seed):
-            for start in range(0, len(rows), _TOGETHER):
-                for table, mine in tables.apart(np.arange(start, min(start + _TOGETHER, len(rows)))):
-                    worlds = np.asarray(_worlds(self._seen(images, rows[mine]), table.choices))
+            for start in range(0, len(tables.rows), _TOGETHER):
+                chosen = np.arange(start, min(start + _TOGETHER, len(tables.rows)))
+                if isinstance(tables, Diagrams):
+                    seen = self._seen(images, chosen[:, None])
+                    for diagram, mine in tables.apart(chosen):
+                        found = diagram.probabilities(seen[torch.as_tensor(mine)], outcomes(test.label_space))
+                        result[chosen[mine]] = np.asarray(found)[:, : test.n_labels]
+                    continue
+                for table, mine in tables.apart(chosen):
+                    worlds = np.asarray(_worlds(self._seen(images, tables.rows[mine]), table.choices))
                     for step, own in enumerate(table.labels.T):
                         for label in np.unique(own[own >= 0]):
-                            result[rows[mine, step], label] = worlds[:, own == label].sum(axis=1)
+                            result[tables.rows[mine, step], label] = worlds[:, own == label].sum(axis=1)
         total = result.sum(axis=1, keepdims=True)
         return result / np.where(total > 0, total, 1)
 
@@ -122,6 +144,17 @@ class SemanticLoss(HasOptions):
         """Tensor [examples, steps * slots, concepts]: probabilities of concepts."""
         pictures = images[rows.ravel()].flatten(0, 1)
         return self._net(floats(pictures)).double().softmax(dim=1).reshape(len(rows), -1, self._concepts)
+
+
+def _known(view: View, blank: Bools) -> Tables | Diagrams:
+    """The labels of all worlds under the known rule: truth tables, or diagrams where they are too large."""
+    try:
+        return truth_tables(view, blank)
+    except NotApplicable:
+        if view.sequential:
+            raise
+        structures = structures_of(view, ~blank)
+        return Diagrams(structures, label_tables([view.true_rule.asp.text], view, structures))
 
 
 def _worlds(seen: Any, choices: Sequence[Ints]) -> Any:

@@ -15,8 +15,9 @@ from nsl_bench.core.tracks import Track
 from nsl_bench.core.types import ConceptSpace, LabelSpace, Predictions, Split
 from nsl_bench.learners.answering import answer
 from nsl_bench.learners.base import labels_of
+from nsl_bench.learners.label_diagrams import Diagrams, label_tables, structures_of
 from nsl_bench.learners.networks import encoder, pictures
-from nsl_bench.learners.papers.nsil import NSIL, _Pairs, _structures, _tables
+from nsl_bench.learners.papers.nsil import NSIL, _Pairs
 from nsl_bench.learners.papers.propper import Propper
 from nsl_bench.learners.queries import query_of
 from nsl_bench.learners.view import View
@@ -81,12 +82,12 @@ def test_training_follows_the_exact_probabilities_of_the_labels(name: str) -> No
     task = Patches() if name == "patches" else registry.create("benchmark", name).for_split(1)
     split = task.generate("train", "24", 1, np.random.default_rng(0))
     train = View(split, task, "label_only", source=PatchSource())
-    structures = _structures(train, split.concepts >= 0)
+    structures = structures_of(train, split.concepts >= 0)
     seen = np.random.default_rng(1).dirichlet(np.ones(len(task.concept_space)), split.concepts.shape)
     seen[split.concepts < 0] = 0
     query = query_of(task, (task.true_rule,))
     expected = Exact(width=0)(query, seen, train.metadata_facts).probabilities
-    for one, table in zip(structures, _tables((task.true_rule,), train, structures), strict=True):
+    for one, table in zip(structures, label_tables((task.true_rule,), train, structures), strict=True):
         given = table.probabilities(torch.as_tensor(seen[one.rows]), len(task.labels) + 2)
         assert given[:, : len(task.labels)].numpy() == pytest.approx(expected[one.rows], abs=1e-9)
         assert (table.labels(split.concepts[one.rows]) == split.labels[one.rows]).all()
@@ -98,12 +99,12 @@ def test_training_follows_the_exact_probabilities_of_the_labels(name: str) -> No
 def test_only_possible_worlds_count_where_they_are_known() -> None:
     """Those of hitting sets ascend; a structure with one label has it in all, and is never weighed."""
     train = seen("hitting_sets", "train", "300", "label_only")
-    structures = _structures(train, ~pictures(train)[1], train.possible_concepts.astype(np.int64))
+    structures = structures_of(train, ~pictures(train)[1], train.possible_concepts.astype(np.int64))
     pairs = _Pairs(train, structures)
     hard = {(k, len(one.possible)) for k, one in enumerate(structures) if one.settled}
     assert hard and [e.penalty for e in pairs.task(()).examples] == [None] * sum(n for _, n in hard)
     rules = (registry.create("benchmark", "hitting_sets").true_rule,)
-    tables = _tables(rules, train, structures)
+    tables = label_tables(rules, train, structures)
     flat = np.full((len(train), len(train.slots), len(train.concept_space)), 1 / len(train.concept_space))
     for one, table in zip(structures, tables, strict=True):
         given = table.probabilities(torch.as_tensor(flat[one.rows]), 4).numpy()
@@ -140,10 +141,10 @@ def test_a_network_that_is_sure_of_one_concept_learns_from_correct_grids() -> No
     torch.nn.init.eye_(sure.weight)
     sure.bias.data = torch.tensor([40.0, 0, 0, 0])
     learner._net = torch.nn.Sequential(encoder(images, learner._concepts), sure)
-    structures = _structures(train, ~blank)
-    tables = _tables((registry.create("benchmark", "visudo_4x4").true_rule,), train, structures)
+    structures = structures_of(train, ~blank)
+    tables = label_tables((registry.create("benchmark", "visudo_4x4").true_rule,), train, structures)
     rows = np.flatnonzero(train.labels == train.label_space.names.index("valid"))
-    loss = learner._label_loss(tables, structures, train, images, rows)
+    loss = learner._label_loss(Diagrams(structures, tables), train, images, rows)
     loss.backward()
     assert 100 < float(loss.detach()) / len(rows) < 690
     assert all(float(p.grad.abs().max()) > 0 for p in learner._net.parameters())
@@ -153,7 +154,7 @@ def test_a_network_that_is_sure_of_one_concept_learns_from_correct_grids() -> No
 def test_digits_are_told_apart_from_the_labels_of_grids_under_the_true_rule(monkeypatch: Any) -> None:
     """Up to a permutation, which the rule cannot tell; so it is the first rules that NSIL lacks there."""
     rules = (registry.create("benchmark", "visudo_4x4").true_rule,)
-    told = lambda self, view, structures, pairs, end: (rules, _tables(rules, view, structures))  # noqa: E731
+    told = lambda self, view, structures, pairs, end: (rules, label_tables(rules, view, structures))  # noqa: E731
     monkeypatch.setattr(NSIL, "_learn_rules", told)
     train = seen("visudo_4x4", "train", "200", "label_only")
     found = NSIL(epochs=15, iterations=1).fit(train).predict_concepts(train).argmax(axis=2)
@@ -164,9 +165,9 @@ def test_digits_are_told_apart_from_the_labels_of_grids_under_the_true_rule(monk
 
 def test_corrective_examples_of_a_perfect_network_call_for_the_true_rule(sums: View) -> None:
     """And errors of the labels weigh against worlds that explain them; weights stay within 1 and 101."""
-    structures = _structures(sums, np.ones((120, 2), np.bool_))
+    structures = structures_of(sums, np.ones((120, 2), np.bool_))
     pairs = _Pairs(sums, structures)
-    wrong = _tables(["sum(N) :- both(N)."], sums, structures)
+    wrong = label_tables(["sum(N) :- both(N)."], sums, structures)
     pairs.weigh(wrong, np.eye(3)[CONCEPTS], 100, np.random.default_rng(0))
     rules = solve(pairs.task([(0, label) for label in range(5)])).hypothesis
     assert len(rules) == 2 and not any("both" in rule for rule in rules)

@@ -6,15 +6,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from learners.views import seen as view_of
 
 from nsl_bench.core import registry
 from nsl_bench.core.benchmark import Benchmark
 from nsl_bench.core.errors import NotApplicable, UserError
 from nsl_bench.core.tracks import Track
 from nsl_bench.core.types import Part, Predictions
+from nsl_bench.learners.queries import query_of
 from nsl_bench.learners.semantic_loss import SemanticLoss
 from nsl_bench.learners.truth_tables import likeliest, truth_tables
 from nsl_bench.learners.view import TrackError, View
+from nsl_bench.logic.inference.engines import Exact
 from nsl_bench.logic.inference.problog.engine import answer
 from nsl_bench.run.bench import Bench
 from nsl_bench.run.concepts import concept_metrics
@@ -131,6 +134,19 @@ def test_perception_is_learned_through_the_rule() -> None:
     assert right.mean() > majority + 0.1
     found = concept_metrics(learner.predict_concepts(test), patches("test"))
     assert set(found) == {"learner_concept_accuracy", "learner_concept_calibration_error", "concept_collapse"}
+
+
+def test_rules_about_many_images_are_learned_through_by_diagrams() -> None:
+    """The answers are the exact probabilities of what the network sees."""
+    train, test = (
+        view_of("visudo_4x4", "train", "8", "known_rules"),
+        view_of("visudo_4x4", "test", "8", "known_rules"),
+    )
+    learner = SemanticLoss(epochs=2, batch=4).fit(train, train)
+    query = query_of(registry.create("benchmark", "visudo_4x4"), (train.true_rule.asp.text,))
+    expected = Exact(width=0)(query, learner.predict_concepts(train)).probabilities
+    assert learner.predict_proba(train) == pytest.approx(expected, abs=1e-5)
+    assert learner.predict_proba(test).shape == (len(test), 2)
 
 
 def test_the_likeliest_world_has_a_label() -> None:

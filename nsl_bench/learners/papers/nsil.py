@@ -4,10 +4,9 @@ Cunnington, Law, Lobo, Russo: "Neuro-Symbolic Learning of Answer Set Programs fr
 with the weights and updates of their published code.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
 from time import perf_counter  # as it is now: a learner here may replace it
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -15,152 +14,17 @@ from nsl_bench.core import registry
 from nsl_bench.core.errors import NotApplicable
 from nsl_bench.core.options import option
 from nsl_bench.core.tracks import Track
-from nsl_bench.core.types import BLANK, UNDECIDED, Bools, Floats, Hypothesis, Ints, WeightedExample
+from nsl_bench.core.types import BLANK, Floats, Hypothesis, Ints, WeightedExample
 from nsl_bench.learners.answering import answer
+from nsl_bench.learners.label_diagrams import Diagrams, LabelTable, Structure, label_tables, structures_of
 from nsl_bench.learners.networks import SHARE, encoder, pictures
 from nsl_bench.learners.neural import seeded
-from nsl_bench.learners.semantic_loss import LEAST, SemanticLoss
+from nsl_bench.learners.semantic_loss import SemanticLoss
 from nsl_bench.learners.view import View
-from nsl_bench.logic.inference.engines import compiled
-from nsl_bench.logic.inference.exact.decision_diagram import Diagram
-from nsl_bench.logic.inference.exact.truth_table import TooLarge, outcome_table
-from nsl_bench.logic.inference.forward.dnf import Signals
-from nsl_bench.logic.inference.program.domains import Domains
-from nsl_bench.logic.inference.query import Query, outcomes
 from nsl_bench.logic.las.task import LasTask, Solution
-
-_MOST_CELLS = 100_000
-"""A larger table of outcomes is tried only if there is no short normal form."""
 
 _OTHER = "nsl_other_label"
 """The atom that some label holds; with more than two labels, an example that excludes one requires it."""
-
-
-class _Structure(NamedTuple):
-    """What examples have besides concepts: shown slots, bool [slots], and facts; their rows and labels.
-
-    `possible` has its possible worlds, int64 [n, slots], or is None where all are.
-    """
-
-    shown: Bools
-    facts: tuple[str, ...]
-    rows: Ints
-    labels: tuple[int, ...]
-    possible: Ints | None = None
-
-    @property
-    def settled(self) -> list[list[int]]:
-        """Its possible worlds, if they are known and its examples have one label, that of all worlds then."""
-        return [] if self.possible is None or len(self.labels) > 1 else self.possible.tolist()
-
-
-class _Table:
-    """The label of every world of a structure, as a diagram of the slots that rules read.
-
-    `values`, int64 [slots, concepts], is the place of a concept on its axis, or -1 if it cannot be there.
-    """
-
-    def __init__(self, diagram: Diagram, values: Ints, structure: _Structure) -> None:
-        self._diagram, self._values = diagram, values
-        self._shown, self._possible = structure.shown, structure.possible
-
-    def labels(self, worlds: Ints) -> Ints:
-        """int64 [n]: the outcomes of worlds [n, slots]; -1 where a slot shows what it cannot."""
-        slots = list(self._diagram.slots)
-        values = self._values[slots, worlds[:, slots]]
-        result: Ints = self._diagram.follow(values.clip(min=0)).astype(np.int64)
-        result[(values < 0).any(axis=1)] = UNDECIDED
-        return result
-
-    def worlds(self, label: int, most: int, rng: np.random.Generator) -> Ints:
-        """int64 [n, slots]: at most so many worlds with a label, drawn at random where there are more."""
-        if self._possible is not None:
-            fitting: Ints = self._possible[self.labels(self._possible) == label]
-            return np.asarray(fitting[rng.permutation(len(fitting))[:most]], np.int64)
-        cells = self._diagram.rows(label, 2 * most, rng)
-        if not len(cells):
-            return np.zeros((0, len(self._shown)), np.int64)
-        cells = cells[rng.permutation(np.arange(max(len(cells), 2 * most)) % len(cells))]
-        result = np.full((len(cells), len(self._shown)), BLANK, np.int64)
-        for slot in np.flatnonzero(self._shown).tolist():
-            drawn = rng.random((len(cells), self._values.shape[1]))
-            fits = np.tile(self._values[slot] >= 0, (len(cells), 1))
-            if slot in self._diagram.slots:
-                fits = self._values[slot][None] == cells[:, self._diagram.slots.index(slot), None]
-            result[:, slot] = np.where(fits, drawn, -1.0).argmax(axis=1)
-        return np.asarray(rng.permutation(np.unique(result, axis=0))[:most], np.int64)
-
-    def probabilities(self, seen: Any, n_outcomes: int) -> Any:
-        """Tensor [n, outcomes]: exact probabilities, from those of concepts [n, slots, concepts].
-
-        They sum to the probability of the possible worlds.
-        """
-        import torch
-
-        if self._possible is not None:
-            weights = seen.new_ones(())
-            for slot in np.flatnonzero(self._shown).tolist():
-                weights = weights * seen[:, slot, torch.as_tensor(self._possible[:, slot])]
-            told = torch.as_tensor(self.labels(self._possible))
-            return seen.new_zeros((len(seen), n_outcomes)).index_add(1, told, weights)
-        diagram, weights = self._diagram, seen.new_ones((len(seen), 1))
-        widths = [*(len(level) for level in diagram.levels[1:]), len(diagram.leaves)]
-        for slot, level, width in zip(diagram.slots, diagram.levels, widths, strict=False):
-            is_value = torch.as_tensor(self._values[slot][:, None] == np.arange(level.shape[1]))
-            own = seen[:, slot] @ is_value.to(seen.dtype)
-            edges = (weights[:, :, None] * own[:, None, :]).flatten(1)
-            onto = torch.as_tensor(level.ravel())
-            weights = seen.new_zeros((len(seen), width)).index_add(1, onto, edges)
-        leaves = torch.as_tensor(diagram.leaves.astype(np.int64))
-        return seen.new_zeros((len(seen), n_outcomes)).index_add(1, leaves, weights)
-
-
-def _tables(rules: Sequence[str], view: View, structures: Sequence[_Structure]) -> list[_Table]:
-    """What the rules answer in every world of each structure."""
-    names = view.concept_space.concepts
-    choices = tuple(tuple(view.facts(slot, name) for name in names) for slot in range(len(view.slots)))
-    can = np.array([[bool(facts) for facts in slot] for slot in choices])
-    can |= ~can.any(axis=1, keepdims=True)
-    query = Query(tuple(rules), view.background, view.label_space, choices, strict=False)
-    everything = tuple(sorted({fact for structure in structures for fact in structure.facts}))
-    result = []
-    for one in structures:
-        whole = compiled(query, one.facts, everything).domains
-        domains = replace(
-            whole,
-            sizes=tuple(np.where(one.shown, whole.sizes, 1).tolist()),
-            atoms={atom: at for atom, at in whole.atoms.items() if one.shown[at[0]]},
-        )
-        values, kept = np.where(can, 0, -1), dict[int, Ints]()
-        for slot, own in enumerate(can):
-            kept[slot], values[slot, own] = np.unique(whole.classes[slot, own], return_inverse=True)
-        try:
-            diagram = _diagram(domains, kept)
-        except TooLarge:
-            raise NotApplicable(
-                f"nsil: the rules of {view.benchmark_name} read too many images at once for a diagram."
-            ) from None
-        unread = [slot not in diagram.slots for slot in range(len(can))]
-        values[unread] = np.where(can[unread], 0, -1)
-        result.append(_Table(diagram, values, one))
-    return result
-
-
-def _diagram(domains: Domains, kept: Mapping[int, Ints]) -> Diagram:
-    """The outcomes of a program, on axes with these values: from a table if it is small, else from terms."""
-    try:
-        slots, table = outcome_table(domains, _MOST_CELLS)
-    except TooLarge:
-        signals = Signals.of(domains)
-        if signals.rules:
-            slots, table = outcome_table(domains)
-        else:
-            return Diagram.of_terms(
-                signals.terms, {slot: own.tolist() for slot, own in kept.items()}, signals.outcome
-            )
-    for axis, slot in enumerate(slots):
-        table = table.take(kept[slot], axis=axis)
-    return Diagram.of(slots, table)
 
 
 class NSIL(SemanticLoss):
@@ -219,7 +83,7 @@ class NSIL(SemanticLoss):
         images, blank = pictures(train)
         self._size, self._concepts = images.shape[3:], len(train.concept_space)
         possible = train.possible_concepts.astype(np.int64) if self.possible else None
-        structures = _structures(train, ~blank, possible)
+        structures = structures_of(train, ~blank, possible)
         pairs, rng = _Pairs(train, structures), np.random.default_rng(self.seed)
         end = np.inf if train.time_limit is None else train.begun + SHARE * train.time_limit
         self.rules_, self.history_ = tuple[str, ...](), list[tuple[str, ...]]()
@@ -235,7 +99,7 @@ class NSIL(SemanticLoss):
                 for _ in range(self.epochs):
                     for chosen in torch.split(torch.randperm(len(train)), self.batch):
                         optimiser.zero_grad()
-                        loss = self._label_loss(tables, structures, train, images, chosen.numpy())
+                        loss = self._label_loss(Diagrams(structures, tables), train, images, chosen.numpy())
                         if loss.requires_grad:
                             (loss / len(chosen)).backward()
                             optimiser.step()
@@ -249,8 +113,8 @@ class NSIL(SemanticLoss):
         return self
 
     def _learn_rules(
-        self, train: View, structures: Sequence[_Structure], pairs: "_Pairs", end: float
-    ) -> tuple[tuple[str, ...], list[_Table]]:
+        self, train: View, structures: Sequence[Structure], pairs: "_Pairs", end: float
+    ) -> tuple[tuple[str, ...], list[LabelTable]]:
         """Rules of least score that allow each structure its labels, as far as the time goes."""
         solve = registry.factory("rule_learner", self.rule_learner)
         until = min(end, perf_counter() + self.time_limit)
@@ -261,7 +125,7 @@ class NSIL(SemanticLoss):
                 solution: Solution = solve(task, time_limit=max(until - perf_counter(), 0.5))
                 found = solution.score is not None or bool(solution.hypothesis)
                 rules = solution.hypothesis if found else rules
-            tables = _tables(rules, train, structures)
+            tables = label_tables(rules, train, structures)
             excluded = sorted(
                 (int(one.shown.sum()), k, label)
                 for k, (one, table) in enumerate(zip(structures, tables, strict=True))
@@ -271,21 +135,6 @@ class NSIL(SemanticLoss):
             if not found or not excluded or perf_counter() >= until:
                 return rules, tables
             demanded += [(k, label) for _, k, label in {excluded[0], excluded[-1]}]
-
-    def _label_loss(
-        self, tables: Sequence[_Table], structures: Sequence[_Structure], train: View, images: Any, rows: Ints
-    ) -> Any:
-        """Sum over examples of minus the logarithm of their labels' probability under the rules."""
-        import torch
-
-        seen, loss = self._seen(images, rows[:, None]), torch.zeros(())
-        for table, structure in zip(tables, structures, strict=True):
-            mine = np.flatnonzero(np.isin(rows, structure.rows))
-            if len(mine):
-                given = table.probabilities(seen[torch.as_tensor(mine)], outcomes(train.label_space))
-                asked = torch.as_tensor(train.labels[rows[mine]])[:, None]
-                loss = loss - given.gather(1, asked).clamp_min(LEAST).log().sum()
-        return loss
 
     def predict(self, test: View) -> Any:
         """int16 [n]: the labels that the rules derive from the likeliest concepts, or none."""
@@ -300,34 +149,17 @@ class NSIL(SemanticLoss):
         return Hypothesis(self.rules_, 0)
 
 
-def _structures(view: View, shown: Bools, possible: Ints | None = None) -> list[_Structure]:
-    """The structures of a view's examples, with the possible worlds, int64 [n, slots], if they are known."""
-    rows: dict[tuple[bytes, tuple[str, ...]], list[int]] = {}
-    for row, facts in enumerate(view.metadata_facts):
-        rows.setdefault((shown[row].tobytes(), facts), []).append(row)
-    return [
-        _Structure(
-            shown[own[0]],
-            facts,
-            np.array(own),
-            tuple(np.unique(view.labels[own]).tolist()),
-            None if possible is None else possible[((possible != BLANK) == shown[own[0]]).all(axis=1)],
-        )
-        for (_, facts), own in rows.items()
-    ]
-
-
 class _Pairs:
     """Corrective examples: for a world of a structure and a label, weights for and against it."""
 
-    def __init__(self, train: View, structures: Sequence[_Structure]) -> None:
+    def __init__(self, train: View, structures: Sequence[Structure]) -> None:
         self._train, self._structures = train, structures
         self._for: dict[tuple[int, tuple[int, ...], int], int] = {}
         self._against = dict(self._for)
         atoms = train.label_space.atoms if train.n_labels > 2 else ()
         self._background = "".join([train.background, *(f"\n{_OTHER} :- {atom}." for atom in atoms if atom)])
 
-    def weigh(self, tables: Sequence[_Table], seen: Floats, most: int, rng: np.random.Generator) -> None:
+    def weigh(self, tables: Sequence[LabelTable], seen: Floats, most: int, rng: np.random.Generator) -> None:
         """New weights, from errors of the labels (exploration) and confidences (exploitation)."""
         best, confidence, labels = seen.argmax(axis=2), seen.max(axis=2), self._train.labels
         told: dict[tuple[int, tuple[int, ...], int], list[float]] = {}
