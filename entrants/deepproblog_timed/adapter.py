@@ -47,11 +47,11 @@ class DeepProbLogTimed:
 
     Programs of early steps are compiled and learned first, as they are short. Each further step of sequences
     comes when its share of the time has passed, or when the loss falls no more. When the time is up, what was
-    learned stays. Answers are exact for the examples that are reached in a tenth of it, and otherwise what
-    the rule derives from the most probable concepts.
+    learned stays. Answers are what the rule derives from the most probable concepts, since the programs of
+    longer sequences may take gigabytes.
 
     Args:
-        seconds: of training, at most 0.7 of the time limit; exact answers have a tenth.
+        seconds: of training; at most 0.7 of the time limit.
         patience: passes without a smaller loss after which the next step comes, or training ends.
         rate: learning rate of Adam.
         batch: examples in a minibatch.
@@ -75,8 +75,9 @@ class DeepProbLogTimed:
         self.network = Network(self.net, "net", batching=True)
         optimiser = torch.optim.Adam(self.net.parameters(), lr=self.rate)
         asked = _Asked(train, images, blank, self.network)
-        self.limit = train.time_limit
-        begin, end, longest = time.perf_counter(), self._end(train), int(train.steps.max())
+        seconds = np.inf if train.time_limit is None else 0.7 * train.time_limit
+        end, longest = train.begun + min(self.seconds, seconds), int(train.steps.max())
+        begin = time.perf_counter()
         with contextlib.suppress(_TimeUp), _until(end):
             for step in range(1, longest + 1):
                 rows, best, since = torch.as_tensor(np.flatnonzero(train.steps <= step)), np.inf, 0
@@ -94,22 +95,11 @@ class DeepProbLogTimed:
                     best, since = (total, 0) if total < best else (best, since + 1)
         return self
 
-    def _end(self, view):
-        seconds = self.seconds if self.limit is None else min(self.seconds, 0.7 * self.limit)
-        return view.begun + seconds if view.part == "train" else time.perf_counter() + seconds / 10
-
     def predict_proba(self, test):
-        images, blank = pictures(test, self.size)
+        _, blank = pictures(test, self.size)
         concepts = self.predict_concepts(test).argmax(axis=2)
         labels = test.true_rule.labels(np.where(blank, -1, concepts))
-        found = np.eye(test.n_labels)[labels] * (labels >= 0)[:, None]
-        end, asked = self._end(test), _Asked(test, images, blank, self.network)
-        with contextlib.suppress(_TimeUp), _until(end), torch.no_grad():
-            for row in np.argsort(test.steps, kind="stable").tolist():
-                exact = [float(asked.solve(row, label)) for label in range(test.n_labels)]
-                if sum(exact) > 0:
-                    found[row] = np.array(exact) / sum(exact)
-        return found
+        return np.eye(test.n_labels)[labels] * (labels >= 0)[:, None]
 
     def predict_concepts(self, test):
         images = pictures(test, self.size)[0].flatten(0, 1)
@@ -137,8 +127,6 @@ class _Asked:
         seen = [(place, image) for place, image in seen if not self.blank[image // slots, image % slots]]
         key = (self.rule.contexts[row], tuple(place for place, _ in seen))
         if key not in self.programs:
-            if self.view.part == "test" and len(self.programs) >= 16:  # those of many disks take 8 GB
-                self.programs.clear()
             self.programs[key] = self._program(*key)
         model = self.network.model = self.programs[key]
         images = {Term(f"image{p}"): Term("tensor", Term("shown", Constant(image))) for p, image in seen}
