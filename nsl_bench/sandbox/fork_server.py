@@ -46,6 +46,7 @@ class ForkServer:
             )
         self._line, theirs = socket.socketpair()
         self._received = b""
+        self._ended: dict[int, dict[str, Any]] = {}
         self._preloaded: set[str] = set()
         self._gone = False
         words = ["network"] if network else []
@@ -80,12 +81,17 @@ class ForkServer:
         self._line.sendall(data[sent:])
         while (event := self.next_event(START_SECONDS)) is not None:
             if "spawned" in event:
+                self._ended.pop(event["spawned"], None)  # of an earlier process with its number
                 return int(event["spawned"])
         raise OSError("the process that starts learners does not respond")
 
     def remove_at_end(self, folder: Path) -> None:
         """Have a folder removed, which need not exist yet, when this process ends and leaves it."""
         self._send({"temporary": str(folder)})
+
+    def has_news(self, process: int) -> bool:
+        """Whether messages wait that were received with others, or the end of a process was said."""
+        return process in self._ended or b"\n" in self._received
 
     def kill(self, process: int) -> None:
         """End a learner's process and all processes that it started."""
@@ -97,6 +103,15 @@ class ForkServer:
         self._preloaded.update(new)
         if new:
             self._send({"preload": new})
+
+    def how_ended(self, process: int, seconds: float) -> dict[str, Any] | None:
+        """How a process ended; None if the next message within some seconds, or an earlier one, does not say.
+
+        The ends of several processes may be said at once, or while another one is started.
+        """
+        if process not in self._ended:
+            self.next_event(seconds)
+        return self._ended.pop(process, None)
 
     def next_event(self, seconds: float) -> dict[str, Any] | None:
         """The next message; None after a timeout in seconds, or if it has ended (then not `usable`)."""
@@ -115,6 +130,8 @@ class ForkServer:
             self._received += data
         line, _, self._received = self._received.partition(b"\n")
         message: dict[str, Any] = json.loads(line)
+        if "exit" in message:
+            self._ended[message["exit"]] = message
         return message
 
     def _send(self, message: dict[str, Any]) -> None:

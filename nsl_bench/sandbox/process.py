@@ -245,13 +245,19 @@ class Process(Child):
             raise self._failure()
 
     def _listen(self) -> None:
-        event = self._warm.next_event(1.0)
-        if event is not None and event.get("exit") == self._process:
+        event = None if self._process is None else self._warm.how_ended(self._process, 1.0)
+        if event is not None:
             self._code, self._cpu = int(event["code"]), float(event["cpu"])
-        elif event is None and not self._warm.usable:  # somebody killed it, and with it the learner
+        elif not self._warm.usable:  # somebody killed it, and with it the learner
             self._code = 128 + signal.SIGKILL
 
     def look(self) -> float:
+        """Hear what was said with other messages; hold the process to its memory; the bytes left to it."""
+        while self._process is not None and self._code is None and self._warm.has_news(self._process):
+            self._hear()
+        return self._left()
+
+    def _left(self) -> float:
         """Hold the process and its children to their memory; the bytes that are left to them."""
         if self._process is None or self._code is not None:
             return math.inf
@@ -283,7 +289,7 @@ class Process(Child):
         """What the process and all processes that it started have used so far."""
         import psutil
 
-        self.look()
+        self._left()
         cpu = self._cpu
         if cpu is None and self._process is not None:
             with contextlib.suppress(psutil.Error):

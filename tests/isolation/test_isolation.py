@@ -71,6 +71,20 @@ def test_generated_examples_come_back() -> None:
     assert outcome("ffnsl")[3].examples_ == list(learner.examples_)
 
 
+def test_the_end_of_a_process_is_heard_that_was_said_while_another_one_started() -> None:
+    """Without it the harness would wait for ever for the learner to end."""
+    learner = IsolatedLearner("majority", 0, Limits(time=20, memory=4 * GIB))
+    learner.fit(view(patches()))
+    server = pool.get(learner._limits)
+    for process in psutil.Process(learner._process._process).children():
+        process.kill()
+    assert select.select([server], [], [], 10)[0]
+    IsolatedLearner("majority", 0, Limits(time=20, memory=4 * GIB)).close()
+    with pytest.raises(Failure, match="was ended by the signal SIGKILL"):
+        learner.predict_proba(view(patches("test"), labelled=False))
+    learner.close()
+
+
 READER = """
 import numpy as np
 from nsl_bench.learners.view import TrackError
