@@ -313,16 +313,20 @@ def _spread(values: Sequence[float] | Any) -> str:
 
 
 def measure(study: Study, task: str, runs: Mapping[str, pd.DataFrame]) -> None:
-    """Write the table of a task."""
-    rows = []
+    """Write the table of a task; rows without runs of today's versions stay as they are."""
+    rows: list[dict[str, object]] = []
     for name, found in runs.items():
         for learner in LEARNERS:
             spec = registry.canonical(study.spec(learner, task))
             mine = found[found["learner"] == spec] if len(found) else found
             if len(mine):
                 rows.append(row(study, name, learner, mine))
+    if (study.docs / f"ntoc_{task}" / "results.csv").is_file():
+        rows += kept_table(study.docs, f"ntoc_{task}", "results").to_dict("records")
     if rows:
-        kept(study.docs, f"ntoc_{task}", "results", rows)
+        table = pd.DataFrame(rows).drop_duplicates(["setting", "learner"])
+        place = [table["setting"].map([*runs].index), table["learner"].map([*LEARNERS].index)]
+        kept(study.docs, f"ntoc_{task}", "results", table.iloc[np.lexsort(place[::-1])])
 
 
 def page_of(docs: Path, task: str) -> Path:
@@ -339,6 +343,8 @@ def page_of(docs: Path, task: str) -> Path:
         for other, cell in cells.items():
             if cell and other not in ("ntoc", "true_rule"):
                 runs = min(int(one["runs"].split()[0]) for one in (row, others.get(other, row)))
+                if runs < 2:  # no interval
+                    continue
                 told = lead(row[MEASURED], cell, runs, float(row["tested"]), deviations=True, unit=100)
                 ahead.append({"setting": row["setting"], "other": other, "lead": told})
     drawn = [
@@ -372,7 +378,7 @@ def page_of(docs: Path, task: str) -> Path:
         "by two one-sided tests at 5 % with enough power; their errors cover train splits and, on both "
         "sides, the sampling of test sequences. A failed run counts as the majority class. The paper's upper "
         "bound, DeepProbLog with given rules, is beside `true_rule`, which learns nothing, and beside "
-        "`deepproblog`, which trains for a limit of time from labels of steps alone. `true_rule` and `ffnsl` "
+        "`deepproblog`, which trains for ten minutes from labels of steps alone. `true_rule` and `ffnsl` "
         "see through a network that was trained on many labelled images; the others start from few. "
         f"{INTERVALS}",
         {"results": "sequence accuracy here and in the paper, with what tells perception from rules"},
