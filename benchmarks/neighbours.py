@@ -24,11 +24,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import pandas as pd
 import pictures
 from kept import say
-from pages import DOCS, Top, kept, kept_table, losses, markdown, number, page
+from pages import DOCS, Top, in_order, kept, kept_table, losses, markdown, number, page, with_kept
 
 from nsl_bench.core.declared import Declared, Is, checked
 from nsl_bench.core.errors import UserError
@@ -132,21 +131,6 @@ def measured(task: Task, store: Store, parts: Parts) -> Iterator[dict[str, objec
                 "train_splits": mean.repeats,
                 "seconds": sum(one.metrics.get("learning_time", 0.0) for one in done) / len(done),
             }
-
-
-def with_kept(task: Task, own: pd.DataFrame, docs: Path, name: str) -> pd.DataFrame:
-    """The rows, and those of the page whose runs are not here, in the order of settings and learners."""
-    keys = ["setting", "learner", "metric"]
-    if (docs / name / "measured.csv").is_file():
-        before = kept_table(docs, name, "measured")
-        numbers = ["mean", "std_err", "train_splits", "seconds"]
-        before[numbers] = before[numbers].apply(pd.to_numeric)
-        own = pd.concat([own, before]).drop_duplicates(keys)
-    orders = ([one.name for one in task.settings], [*task.learners], [*task.metrics])
-    for key, order in zip(keys, orders, strict=True):
-        own = own[own[key].isin(order)]
-    place = [own[key].map(order.index) for key, order in zip(keys, orders, strict=True)]
-    return own.iloc[np.lexsort(place[::-1])]
 
 
 def beside(task: Task, own: pd.DataFrame, published: pd.DataFrame) -> Iterator[dict[str, Any]]:
@@ -335,10 +319,17 @@ def main() -> int:
                 continue
             tally = sweep(jobs, store, bench, say, executor=Executor(options.jobs))
             print(f"{name}: {tally}; {time.perf_counter() - clock:.0f} s", flush=True)
-            own = with_kept(task, pd.DataFrame(list(measured(task, store, parts))), options.docs, name)
+            orders = {
+                "setting": [one.name for one in task.settings],
+                "learner": [*task.learners],
+                "metric": [*task.metrics],
+            }
+            rows = list(measured(task, store, parts))
+            own = with_kept(options.docs, name, "measured", rows, [*orders])
             if own.empty:
                 print(f"{name}: no run has finished, so no page is written")
                 continue
+            own = in_order(own, orders)
             kept(options.docs, name, "measured", own)
             kept(options.docs, name, "verdicts", list(beside(task, own, table(name))))
         write(name, task, options.docs)

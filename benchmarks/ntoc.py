@@ -41,7 +41,20 @@ import pictures
 from kept import keep, say, take
 from nsl_bench.generators.tasks.addition import Addition
 from nsl_bench.generators.tasks.hanoi import Hanoi
-from pages import INTERVALS, Top, before, kept, kept_table, lead, losses, markdown, mean_of, page
+from pages import (
+    INTERVALS,
+    Top,
+    before,
+    in_order,
+    kept,
+    kept_table,
+    lead,
+    losses,
+    markdown,
+    mean_of,
+    page,
+    with_kept,
+)
 
 from nsl_bench.core import registry
 from nsl_bench.data.splits import make_source, make_split
@@ -321,12 +334,10 @@ def measure(study: Study, task: str, runs: Mapping[str, pd.DataFrame]) -> None:
             mine = found[found["learner"] == spec] if len(found) else found
             if len(mine):
                 rows.append(row(study, name, learner, mine))
-    if (study.docs / f"ntoc_{task}" / "results.csv").is_file():
-        rows += kept_table(study.docs, f"ntoc_{task}", "results").to_dict("records")
-    if rows:
-        table = pd.DataFrame(rows).drop_duplicates(["setting", "learner"])
-        place = [table["setting"].map([*runs].index), table["learner"].map([*LEARNERS].index)]
-        kept(study.docs, f"ntoc_{task}", "results", table.iloc[np.lexsort(place[::-1])])
+    keys, page_ = ["setting", "learner"], f"ntoc_{task}"
+    table = with_kept(study.docs, page_, "results", rows, keys, dtype=str, keep_default_na=False)
+    if len(table):
+        kept(study.docs, page_, "results", in_order(table, {"setting": [*runs], "learner": [*LEARNERS]}))
 
 
 def page_of(docs: Path, task: str) -> Path:

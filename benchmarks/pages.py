@@ -127,6 +127,27 @@ def kept_table(docs: Path, page: str, name: str) -> pd.DataFrame:
     return pd.read_csv(path, dtype=str, keep_default_na=False)
 
 
+def with_kept(
+    docs: Path, page: str, name: str, rows: Sequence[Mapping[str, object]], keys: Sequence[str], **types: Any
+) -> pd.DataFrame:
+    """These rows, behind those of a table beside a page that have other keys; `types` are for reading it."""
+    frame, path = pd.DataFrame(rows), docs / page / f"{name}.csv"
+    if not path.is_file():
+        return frame
+    old = pd.read_csv(path, **types)
+    if frame.empty:
+        return old
+    again = pd.MultiIndex.from_frame(old[[*keys]]).isin(pd.MultiIndex.from_frame(frame[[*keys]]))
+    return pd.concat([old[~again], frame], ignore_index=True)
+
+
+def in_order(frame: pd.DataFrame, orders: Mapping[str, Sequence[str]]) -> pd.DataFrame:
+    """The rows whose columns have the values of these orders, sorted by them."""
+    for name, order in orders.items():
+        frame = frame[frame[name].isin(order)]
+    return frame.sort_values([*orders], key=lambda column: column.map(orders[column.name].index))
+
+
 def markdown(rows: pd.DataFrame | Sequence[Mapping[str, object]]) -> str:
     """A table for people."""
     cells = pd.DataFrame(rows).fillna("")

@@ -23,7 +23,20 @@ import pandas as pd
 import pictures
 from kept import keep, say, take
 from nsl_bench.leaderboard.comparing import Comparison
-from pages import INTERVALS, Top, kept, kept_table, lead, losses, markdown, mean_of, number, page, points
+from pages import (
+    INTERVALS,
+    Top,
+    kept,
+    kept_table,
+    lead,
+    losses,
+    markdown,
+    mean_of,
+    number,
+    page,
+    points,
+    with_kept,
+)
 
 from nsl_bench.api.results import Results
 from nsl_bench.core import registry
@@ -183,15 +196,6 @@ def draw_data(curves: pd.DataFrame, published: pd.DataFrame, path: Path) -> Path
     return pictures.lines(found[panel.isin(own["task"] + ", " + own["shift"])], path)
 
 
-def with_kept(docs: Path, name: str, rows: Sequence[dict[str, object]]) -> pd.DataFrame:
-    """A table of the page: these rows, and those that it has of other tasks."""
-    frame, before = pd.DataFrame(rows), docs / "data" / f"{name}.csv"
-    if not before.is_file():
-        return frame
-    old = pd.read_csv(before)
-    return pd.concat([old[~old["task"].isin({row["task"] for row in rows})], frame], ignore_index=True)
-
-
 def data_top(leads: pd.DataFrame) -> Top:
     """On how many tasks a rival with 100 times the data is better than FFNSL."""
     asked = leads[leads["metric"] == "framework_accuracy"]
@@ -252,7 +256,7 @@ def data(options: argparse.Namespace) -> None:
             keep(store, {job.key() for job in jobs}, DATA_KEPT, rules=False)
     splits = options.shared / "data" / "ffnsl_splits"
     tables["seen"] = list(seen_tests(splits)) if not options.page and splits.is_dir() else []
-    frames = {name: with_kept(options.docs, name, rows) for name, rows in tables.items()}
+    frames = {name: with_kept(options.docs, "data", name, rows, ["task"]) for name, rows in tables.items()}
     frames["published"] = pd.DataFrame(data_published())
     leads = frames["leads"].sort_values(["metric", "lead"], ascending=[False, True], kind="stable")
     frames["leads"] = leads

@@ -50,6 +50,7 @@ class LabelTable:
     def __init__(self, diagram: Diagram, values: Ints, structure: Structure) -> None:
         self._diagram, self._values = diagram, values
         self._shown, self._possible = structure.shown, structure.possible
+        self._told = None if self._possible is None else self.labels(self._possible)
 
     def labels(self, worlds: Ints) -> Ints:
         """int64 [n]: the outcomes of worlds [n, slots]; -1 where a slot shows what it cannot."""
@@ -62,7 +63,7 @@ class LabelTable:
     def worlds(self, label: int, most: int, rng: np.random.Generator) -> Ints:
         """int64 [n, slots]: at most so many worlds with a label, drawn at random where there are more."""
         if self._possible is not None:
-            fitting: Ints = self._possible[self.labels(self._possible) == label]
+            fitting: Ints = self._possible[self._told == label]
             return np.asarray(fitting[rng.permutation(len(fitting))[:most]], np.int64)
         cells = self._diagram.rows(label, 2 * most, rng)
         if not len(cells):
@@ -88,8 +89,7 @@ class LabelTable:
             weights = seen.new_ones(())
             for slot in np.flatnonzero(self._shown).tolist():
                 weights = weights * seen[:, slot, torch.as_tensor(self._possible[:, slot])]
-            told = torch.as_tensor(self.labels(self._possible))
-            return seen.new_zeros((len(seen), n_outcomes)).index_add(1, told, weights)
+            return seen.new_zeros((len(seen), n_outcomes)).index_add(1, torch.as_tensor(self._told), weights)
         diagram, weights = self._diagram, seen.new_ones((len(seen), 1))
         widths = [*(len(level) for level in diagram.levels[1:]), len(diagram.leaves)]
         for slot, level, width in zip(diagram.slots, diagram.levels, widths, strict=False):

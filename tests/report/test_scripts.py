@@ -108,6 +108,16 @@ def test_a_verdict_needs_a_published_spread(script: Script, tmp_path: Path) -> N
     assert "FFNSL is behind in 2 of 3 comparisons, in 1 with an interval below 0" in page
 
 
+def test_a_table_keeps_rows_whose_runs_are_not_here(script: Script, tmp_path: Path) -> None:
+    pages = script("pages")
+    assert pages.with_kept(tmp_path, "page", "t", [], ["a"]).empty
+    pages.kept(tmp_path, "page", "t", [{"a": "old", "b": 1}, {"a": "both", "b": 2}, {"a": "gone", "b": 3}])
+    found = pages.with_kept(tmp_path, "page", "t", [{"a": "both", "b": 4}, {"a": "new", "b": 5}], ["a"])
+    ordered = pages.in_order(found, {"a": ["new", "both", "old"]})
+    assert ordered.to_numpy().tolist() == [["new", 5], ["both", 4], ["old", 1]]
+    assert len(pages.with_kept(tmp_path, "page", "t", [], ["a"])) == 3
+
+
 # Records of long studies that the repository keeps.
 
 

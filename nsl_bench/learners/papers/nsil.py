@@ -73,7 +73,7 @@ class NSIL(SemanticLoss):
         """Learn rules and train the network in turn.
 
         Raises:
-            NotApplicable: rows are steps of sequences, or rules read too many images for a truth table.
+            NotApplicable: rows are steps of sequences, or rules read too many images for a diagram.
             UserError: the task's possible inputs are asked for and cannot be listed.
         """
         import torch
@@ -96,10 +96,11 @@ class NSIL(SemanticLoss):
                 self.rules_, tables = self._learn_rules(train, structures, pairs, end)
                 self.history_.append(self.rules_)
                 train.report(self.rules_)
+                diagrams = Diagrams(structures, tables)
                 for _ in range(self.epochs):
                     for chosen in torch.split(torch.randperm(len(train)), self.batch):
                         optimiser.zero_grad()
-                        loss = self._label_loss(Diagrams(structures, tables), train, images, chosen.numpy())
+                        loss = self._label_loss(diagrams, train, images, chosen.numpy())
                         if loss.requires_grad:
                             (loss / len(chosen)).backward()
                             optimiser.step()
