@@ -28,7 +28,44 @@ images alike, would stay so: a grid's correctness is then of a probability below
 _TOGETHER = 256
 
 
-class SemanticLoss(HasOptions):
+class LabelTrained(HasOptions):
+    """One network for all images, trained by the probability of labels under rules."""
+
+    _net: Any
+    _size: tuple[int, int]
+    _concepts: int
+
+    learning_rate: float = option(1e-3, "learning rate of Adam", above=0)
+    batch: int = option(16, "examples in a minibatch", least=1)
+    seed: int = option(0, "seed of weights and of the order of examples")
+
+    def predict_concepts(self, test: View) -> Floats:
+        """float64 [n, slots, concepts]: what the network sees in each image."""
+        import torch
+
+        images, _ = pictures(test, self._size)
+        with torch.inference_mode(), seeded(self.seed):
+            parts = [self._net(floats(part.flatten(0, 1))).softmax(1) for part in images.split(_TOGETHER)]
+        return np.asarray(torch.cat(parts), np.float64).reshape(len(test), len(test.slots), -1)
+
+    def _seen(self, images: Any, rows: Ints) -> Any:
+        """Tensor [examples, steps * slots, concepts]: probabilities of concepts."""
+        pictures = images[rows.ravel()].flatten(0, 1)
+        return self._net(floats(pictures)).double().softmax(dim=1).reshape(len(rows), -1, self._concepts)
+
+    def _label_loss(self, diagrams: Diagrams, view: View, images: Any, rows: Ints) -> Any:
+        """Sum over rows, int64 [m], of minus the logarithm of their labels' probability under rules."""
+        import torch
+
+        seen, loss = self._seen(images, rows[:, None]), torch.zeros(())
+        for table, mine in diagrams.apart(rows):
+            given = table.probabilities(seen[torch.as_tensor(mine)], outcomes(view.label_space))
+            asked = torch.as_tensor(view.labels[rows[mine]])[:, None]
+            loss = loss - given.gather(1, asked).clamp_min(LEAST).log().sum()
+        return loss
+
+
+class SemanticLoss(LabelTrained):
     """One network for all images, trained by the probability of the labels under the known rule.
 
     Steps of a sequence are taken together; their rules must have a small truth table: at most 20,000
@@ -44,9 +81,6 @@ class SemanticLoss(HasOptions):
     )
 
     epochs: int = option(1000, "passes over the train set, at most", least=1)
-    learning_rate: float = option(1e-3, "learning rate of Adam", above=0)
-    batch: int = option(16, "examples in a minibatch", least=1)
-    seed: int = option(0, "seed of weights and of the order of examples")
     patience: int = option(
         100,
         "passes without a smaller loss of validation examples after which training stops, or near the time "
@@ -94,17 +128,6 @@ class SemanticLoss(HasOptions):
             loss = loss - (worlds * torch.as_tensor(agrees)).sum(dim=1).clamp_min(LEAST).log().sum()
         return loss
 
-    def _label_loss(self, diagrams: Diagrams, view: View, images: Any, rows: Ints) -> Any:
-        """The same by diagrams, for rows, int64 [m]."""
-        import torch
-
-        seen, loss = self._seen(images, rows[:, None]), torch.zeros(())
-        for table, mine in diagrams.apart(rows):
-            given = table.probabilities(seen[torch.as_tensor(mine)], outcomes(view.label_space))
-            asked = torch.as_tensor(view.labels[rows[mine]])[:, None]
-            loss = loss - given.gather(1, asked).clamp_min(LEAST).log().sum()
-        return loss
-
     def predict_proba(self, test: View) -> Floats:
         """float64 [n, n_labels]: label probabilities under the rule, given that some label follows."""
         import torch
@@ -130,20 +153,6 @@ class SemanticLoss(HasOptions):
                             result[tables.rows[mine, step], label] = worlds[:, own == label].sum(axis=1)
         total = result.sum(axis=1, keepdims=True)
         return result / np.where(total > 0, total, 1)
-
-    def predict_concepts(self, test: View) -> Floats:
-        """float64 [n, slots, concepts]: what the network sees in each image."""
-        import torch
-
-        images, _ = pictures(test, self._size)
-        with torch.inference_mode(), seeded(self.seed):
-            parts = [self._net(floats(part.flatten(0, 1))).softmax(1) for part in images.split(_TOGETHER)]
-        return np.asarray(torch.cat(parts), np.float64).reshape(len(test), len(test.slots), -1)
-
-    def _seen(self, images: Any, rows: Ints) -> Any:
-        """Tensor [examples, steps * slots, concepts]: probabilities of concepts."""
-        pictures = images[rows.ravel()].flatten(0, 1)
-        return self._net(floats(pictures)).double().softmax(dim=1).reshape(len(rows), -1, self._concepts)
 
 
 def _known(view: View, blank: Bools) -> Tables | Diagrams:

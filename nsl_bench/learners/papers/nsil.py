@@ -15,11 +15,10 @@ from nsl_bench.core.errors import NotApplicable
 from nsl_bench.core.options import option
 from nsl_bench.core.tracks import Track
 from nsl_bench.core.types import BLANK, Floats, Hypothesis, Ints, WeightedExample
-from nsl_bench.learners.answering import answer
 from nsl_bench.learners.label_diagrams import Diagrams, LabelTable, Structure, label_tables, structures_of
 from nsl_bench.learners.networks import SHARE, encoder, pictures
 from nsl_bench.learners.neural import seeded
-from nsl_bench.learners.semantic_loss import SemanticLoss
+from nsl_bench.learners.semantic_loss import LabelTrained
 from nsl_bench.learners.view import View
 from nsl_bench.logic.las.task import LasTask, Solution
 
@@ -27,7 +26,7 @@ _OTHER = "nsl_other_label"
 """The atom that some label holds; with more than two labels, an example that excludes one requires it."""
 
 
-class NSIL(SemanticLoss):
+class NSIL(LabelTrained):
     """Learns rules and what images show together, from images and labels alone.
 
     Each iteration learns rules from weighted examples, and trains the network for some passes by the labels'
@@ -49,10 +48,6 @@ class NSIL(SemanticLoss):
     name = "nsil"
     version = "3"
     track: Track = "label_only"
-    offered = (
-        *("iterations", "epochs", "learning_rate", "batch"),
-        *("worlds", "possible", "rule_learner", "time_limit", "seed"),
-    )
 
     iterations: int = option(20, "most times that rules are learned and the network is trained", least=1)
     epochs: int = option(10, "passes over the train set in each iteration; the paper makes 1", least=1)
@@ -69,7 +64,7 @@ class NSIL(SemanticLoss):
         30.0, "seconds for the rules of an iteration; the best so far are kept", above=0, unit="seconds"
     )
 
-    def fit(self, train: View) -> Self:  # type: ignore[override]
+    def fit(self, train: View) -> Self:
         """Learn rules and train the network in turn.
 
         Raises:
@@ -136,14 +131,6 @@ class NSIL(SemanticLoss):
             if not found or not excluded or perf_counter() >= until:
                 return rules, tables
             demanded += [(k, label) for _, k, label in {excluded[0], excluded[-1]}]
-
-    def predict(self, test: View) -> Any:
-        """int16 [n]: the labels that the rules derive from the likeliest concepts, or none."""
-        return answer(self.rules_, test, self.predict_concepts(test)).labels
-
-    def predict_proba(self, test: View) -> Floats:
-        """float64 [n, n_labels]: label probabilities under the rules, from those of the concepts."""
-        return answer(self.rules_, test, self.predict_concepts(test)).probabilities
 
     def rules(self) -> Hypothesis:
         """The learned rules."""
