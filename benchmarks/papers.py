@@ -36,7 +36,7 @@ statements of the text. *Not run* figures can be compared, but have no runs yet.
 not be decided by any number of train splits. The state *before* is that of means alone: neither the paper's
 values in each split nor its images were used.
 
-Hours are those that `nsl-bench reproduce ffnsl2023 --dry-run` estimates from the CPU time of single runs, for two
+Hours are those that the option `--dry-run` of `reproduce` estimates from the CPU time of single runs, for two
 runs at once on two cores; networks that are not trained yet come besides."""
 
 PARTS = ("reproduced", "different, tested reason", "different", "not decided", "undecidable", "not run")

@@ -202,7 +202,9 @@ class Process(Child):
             raise failure
 
     def _wait(self, seconds: float | None) -> dict[str, Any]:
-        """The reply, within a time limit."""
+        """The reply, within a time limit; of a process that has ended before, how it did."""
+        if self._code is not None:
+            raise self._failure()
         self._seconds = seconds
         self.deadline = math.inf if seconds is None else time.monotonic() + seconds
         reply: dict[str, Any] = self.wait()
