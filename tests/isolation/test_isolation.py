@@ -80,8 +80,10 @@ def test_the_end_of_a_process_is_heard_that_was_said_while_another_one_started()
         process.kill()
     assert select.select([server], [], [], 10)[0]
     IsolatedLearner("majority", 0, Limits(time=20, memory=4 * GIB)).close()
-    with pytest.raises(Failure, match="was ended by the signal SIGKILL"):
-        learner.predict_proba(view(patches("test"), labelled=False))
+    test = view(patches("test"), labelled=False)
+    for ask in (learner.predict_proba, learner.predict_proba, learner.fit, lambda _: learner.rules()):
+        with pytest.raises(Failure, match="was ended by the signal SIGKILL"):
+            ask(test)
     learner.close(keep_modules=True)  # asks what it imported, which nobody answers any more
 
 
