@@ -25,6 +25,10 @@ Result = TypeVar("Result")
 MEBIBYTE = 1 << 20
 
 
+allowed: int | None = None
+"""Bytes that all work in this process may hold, where it has a limit; the sandbox of a learner says so."""
+
+
 class Undecided(Exception):
     """The task is outside of what the fast path decides; its text says why, for the statistics."""
 
@@ -234,10 +238,11 @@ def _machine_memory() -> int:
         import psutil
 
         machine = int(psutil.virtual_memory().total)
+    machine = min(machine, allowed or machine)
     try:
         import resource
 
-        allowed, _ = resource.getrlimit(resource.RLIMIT_DATA)
+        most, _ = resource.getrlimit(resource.RLIMIT_DATA)
     except ImportError:
-        allowed = -1
-    return int(_SHARE * (machine if allowed < 0 else min(machine, allowed)))
+        most = -1
+    return int(_SHARE * (machine if most < 0 else min(machine, most)))

@@ -21,7 +21,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from nsl_bench.core import registry
+from nsl_bench.core import budget, registry
 from nsl_bench.core.code_files import modules_used, specs_in
 from nsl_bench.core.errors import NotApplicable, UserError, named
 from nsl_bench.core.processes import messages
@@ -201,6 +201,7 @@ def live(request: Mapping[str, Any], channel: int, output: int, force: dict[str,
     if force["network"] == "open" and force["calls"] == "seccomp":
         force["network"] = "seccomp"
     call.call_here()
+    budget.allowed = request["memory"]
     line = Channel(channel, scratch)
     messages.send(line.socket, {"done": force})
     if request["interpreter"]:

@@ -23,6 +23,7 @@ from nsl_bench.learners.queries import query_of
 from nsl_bench.learners.view import View
 from nsl_bench.logic.inference.engines import Exact
 from nsl_bench.logic.las import LasTask, Solution, solve
+from nsl_bench.logic.las.semantics import coverage
 from nsl_bench.run.mock_tasks import Patches, PatchSource
 from nsl_bench.testing.toy import patches
 
@@ -73,7 +74,9 @@ def test_the_sum_of_two_digits_is_learned_from_labels_alone() -> None:
     learner = NSIL(iterations=10).fit(seen("addition_sum", "train", "320", "label_only"))
     assert len(learner.rules_) == 1 and "plus" in learner.rules_[0]
     sums = seen("addition_sum", "test", "320", "pretrained").concept_ids.sum(axis=1)
-    assert (labels_of(answering(learner), seen("addition_sum", "test", "320", "label_only")) == sums).mean() > 0.8
+    assert (
+        labels_of(answering(learner), seen("addition_sum", "test", "320", "label_only")) == sums
+    ).mean() > 0.8
 
 
 @pytest.mark.parametrize("name", ["patches", "crop_yield", "visudo_4x4"])
@@ -114,6 +117,26 @@ def test_only_possible_worlds_count_where_they_are_known() -> None:
             assert (table.labels(one.possible) == one.labels[0]).all()
     pairs.weigh(tables, flat, 100, np.random.default_rng(0))
     assert {k for k, _, _ in pairs._for} == {k for k, one in enumerate(structures) if not one.settled}
+
+
+def test_rules_stay_where_time_runs_out_before_better_ones_are_found(sums: View, monkeypatch: Any) -> None:
+    """What time left was the empty hypothesis, in place of the true rules that an iteration had found."""
+    true = ("sum(V1) :- even, second(V1), num(V1).", "sum(V1) :- not even, more(V1), num(V1).")
+    structures = structures_of(sums, ~pictures(sums)[1])
+    tables, pairs = label_tables(true, sums, structures), _Pairs(sums, structures)
+    pairs.weigh(tables, np.eye(3)[CONCEPTS], 100, np.random.default_rng(0))
+    task = pairs.task(())
+    for rules in (true, true[:1], ()):
+        counted = coverage.score(task, rules)
+        assert (
+            counted.penalties == pairs.penalty(label_tables(rules, sums, structures)) and not counted.broken
+        )
+    late = lambda task, time_limit: Solution("feasible", coverage.score(task, ()).total, 0)  # noqa: E731
+    monkeypatch.setattr(registry, "factory", lambda group, name: late)
+    learner = NSIL()
+    learner.rules_ = true
+    found = learner._learn_rules(sums, structures, pairs, tables, np.inf)
+    assert found == (true, tables)
 
 
 def test_what_a_network_sees_in_blank_slots_does_not_count() -> None:

@@ -6,7 +6,7 @@ with the weights and updates of their published code.
 
 from collections.abc import Iterable, Sequence
 from time import perf_counter  # as it is now: a learner here may replace it
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from nsl_bench.learners.networks import SHARE, encoder, pictures
 from nsl_bench.learners.neural import seeded
 from nsl_bench.learners.semantic_loss import LabelTrained
 from nsl_bench.learners.view import View
+from nsl_bench.logic.las.bias.hypothesis import hypothesis_cost
 from nsl_bench.logic.las.task import LasTask, Solution
 
 _OTHER = "nsl_other_label"
@@ -82,13 +83,14 @@ class NSIL(LabelTrained):
         pairs, rng = _Pairs(train, structures), np.random.default_rng(self.seed)
         end = np.inf if train.time_limit is None else train.begun + SHARE * train.time_limit
         self.rules_, self.history_ = tuple[str, ...](), list[tuple[str, ...]]()
+        tables: list[LabelTable] = []
         with seeded(self.seed):
             self._net = encoder(images, self._concepts)
             optimiser = torch.optim.Adam(self._net.parameters(), lr=self.learning_rate)
             longest = 0.0
             before: tuple[tuple[str, ...], Ints] = (), np.zeros(0, np.int64)
             while len(self.history_) < self.iterations and (clock := perf_counter()) + longest < end:
-                self.rules_, tables = self._learn_rules(train, structures, pairs, end)
+                self.rules_, tables = self._learn_rules(train, structures, pairs, tables, end)
                 self.history_.append(self.rules_)
                 train.report(self.rules_)
                 diagrams = Diagrams(structures, tables)
@@ -109,32 +111,57 @@ class NSIL(LabelTrained):
         return self
 
     def _learn_rules(
-        self, train: View, structures: Sequence[Structure], pairs: "_Pairs", end: float
+        self,
+        train: View,
+        structures: Sequence[Structure],
+        pairs: "_Pairs",
+        before: list[LabelTable],
+        end: float,
     ) -> tuple[tuple[str, ...], list[LabelTable]]:
-        """Rules of least score that allow each structure its labels, as far as the time goes."""
+        """Rules of least score that allow each structure its labels, as far as time goes, and their tables.
+
+        The last rules, of the tables `before`, stay where none that are as good are found in time.
+        """
         solve = registry.factory("rule_learner", self.rule_learner)
         until = min(end, perf_counter() + self.time_limit)
         rules, demanded = self.rules_, list[tuple[int, int]]()
         while True:
-            task, found = pairs.task(demanded), not demanded
+            task, found, proven = pairs.task(demanded), not demanded, False
             if task.examples:
                 solution: Solution = solve(task, time_limit=max(until - perf_counter(), 0.5))
                 found = solution.score is not None or bool(solution.hypothesis)
-                rules = solution.hypothesis if found else rules
+                rules, proven = solution.hypothesis if found else rules, solution.status == "optimal"
             tables = label_tables(rules, train, structures)
-            excluded = sorted(
-                (int(one.shown.sum()), k, label)
-                for k, (one, table) in enumerate(zip(structures, tables, strict=True))
-                for label in one.labels
-                if (k, label) not in demanded and not len(table.worlds(label, 1, np.random.default_rng(0)))
-            )
+            excluded = [one for one in _excluded(structures, tables) if one not in demanded]
             if not found or not excluded or perf_counter() >= until:
-                return rules, tables
-            demanded += [(k, label) for _, k, label in {excluded[0], excluded[-1]}]
+                break
+            demanded += {excluded[0], excluded[-1]}
+
+        def score(rules: tuple[str, ...], tables: list[LabelTable]) -> tuple[int, float]:
+            cost = hypothesis_cost(task, rules) + pairs.penalty(tables)
+            return len(_excluded(structures, tables)), cost
+
+        if before and not proven and score(self.rules_, before) < score(rules, tables):
+            return self.rules_, before
+        return rules, tables
 
     def rules(self) -> Hypothesis:
         """The learned rules."""
         return Hypothesis(self.rules_, 0)
+
+
+def _excluded(structures: Sequence[Structure], tables: Sequence[LabelTable]) -> list[tuple[int, int]]:
+    """Structures, by number, and labels that they have, and that no world of them gets; the smaller first."""
+    none = np.random.default_rng(0)
+    return [
+        (k, label)
+        for _, k, label in sorted(
+            (int(one.shown.sum()), k, label)
+            for k, (one, table) in enumerate(zip(structures, tables, strict=True))
+            for label in one.labels
+            if not len(table.worlds(label, 1, none))
+        )
+    ]
 
 
 class _Pairs:
@@ -172,6 +199,22 @@ class _Pairs:
             gain = 100 * float(np.mean(sures))
             self._for[key] = min(max(round(self._for.get(key, 0) + gain), 1), 101)
             self._against[key] = min(max(round(self._against.get(key, 0) - gain), 1), 101)
+
+    def penalty(self, tables: Sequence[LabelTable]) -> float:
+        """What examples weigh that rules with these tables do not cover; infinite if one must be covered."""
+        total = 0.0
+        for k, (table, one) in enumerate(zip(tables, self._structures, strict=True)):
+            settled = np.array(one.settled, np.int64).reshape(-1, len(one.shown))
+            if (table.labels(settled) != one.labels[0]).any():
+                return np.inf
+            mine = [key for key in self._for if key[0] == k]
+            if not mine:
+                continue
+            told = table.labels(np.array([world for _, world, _ in mine]))
+            holds = told == [label for _, _, label in mine]
+            gains = np.array([self._for[key] - self._against[key] for key in mine])
+            total += float(np.abs(gains)[~np.where(gains > 0, holds, ~holds & (told >= 0))].sum())
+        return total
 
     def task(self, demanded: Iterable[tuple[int, int]]) -> LasTask:
         """The learning task, with structures and labels that rules must allow in some world.
