@@ -89,6 +89,7 @@ def test_the_end_of_a_process_is_heard_that_was_said_while_another_one_started()
 
 READER = """
 import numpy as np
+from nsl_bench.core.budget import Budget
 from nsl_bench.learners.view import TrackError
 
 
@@ -105,6 +106,7 @@ class Reader:
         assert "unlike" in train.background and "#modeh" in train.bias
         assert train.metadata["shelf"].min() >= 1 and train.contexts[1][0].startswith("patch(")
         assert train.probabilities.shape[1:] == (2, 3) and train.concept_space.name == "shade"
+        assert Budget().memory < 4 << 30  # of a solver here, half of what the process may hold
         self.train = train
         return self
 
