@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from pages import Top, kept, kept_table, markdown, page
+from pages import Top, kept, kept_table, markdown, page, with_kept
 
 from nsl_bench.core import cache, registry
 from nsl_bench.core.registry import Spec
@@ -223,7 +223,13 @@ def main() -> None:
                 for seed in range(options.seeds)
                 for row in figures(options.shared, task, spec, seed, bench)
             ]
-            kept(options.docs, "confidence", "figures", rows)
+            keys = ["task", "network", "seed", "percent", "metric"]
+            kept(
+                options.docs,
+                "confidence",
+                "figures",
+                with_kept(options.docs, "confidence", "figures", rows, keys),
+            )
         write(options.docs)
 
 
