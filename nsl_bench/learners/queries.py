@@ -28,7 +28,7 @@ _MOST_NUMBERS = 50_000_000
 
 _ANSWERS_KEPT = 256
 
-_MOST_INPUTS = 20_000
+MOST_INPUTS = 20_000
 
 _DECODED = "nsl_bench_shown"
 """Predicate that no task has."""
@@ -63,8 +63,8 @@ def possible_concepts(task: Benchmark) -> Ints16:
             for atom in model.symbols(shown=True):
                 row[atom.arguments[0].number] = atom.arguments[1].number
             rows.append(row)
-            if len(rows) > _MOST_INPUTS:
-                raise UserError(f"{task.name} has more than {_MOST_INPUTS:,} inputs, too many to list.")
+            if len(rows) > MOST_INPUTS:
+                raise UserError(f"{task.name} has more than {MOST_INPUTS:,} inputs, too many to list.")
     return np.unique(np.array(rows, np.int16).reshape(-1, len(task.slots)), axis=0)
 
 

@@ -103,7 +103,7 @@ def test_only_possible_worlds_count_where_they_are_known() -> None:
     """Those of hitting sets ascend; a structure with one label has it in all, and is never weighed."""
     train = seen("hitting_sets", "train", "300", "label_only")
     structures = structures_of(train, ~pictures(train)[1], train.possible_concepts.astype(np.int64))
-    pairs = _Pairs(train, structures)
+    pairs = _Pairs(train, structures, np.random.default_rng(2))
     hard = {(k, len(one.possible)) for k, one in enumerate(structures) if one.settled}
     assert hard and [e.penalty for e in pairs.task(()).examples] == [None] * sum(n for _, n in hard)
     rules = (registry.create("benchmark", "hitting_sets").true_rule,)
@@ -115,7 +115,7 @@ def test_only_possible_worlds_count_where_they_are_known() -> None:
         assert given == pytest.approx(np.tile(told, (len(one.rows), 1)))
         if one.settled:
             assert (table.labels(one.possible) == one.labels[0]).all()
-    pairs.weigh(tables, flat, 100, np.random.default_rng(0))
+    pairs.weigh(tables, flat, 100)
     assert {k for k, _, _ in pairs._for} == {k for k, one in enumerate(structures) if not one.settled}
 
 
@@ -123,8 +123,8 @@ def test_rules_stay_where_time_runs_out_before_better_ones_are_found(sums: View,
     """What time left was the empty hypothesis, in place of the true rules that an iteration had found."""
     true = ("sum(V1) :- even, second(V1), num(V1).", "sum(V1) :- not even, more(V1), num(V1).")
     structures = structures_of(sums, ~pictures(sums)[1])
-    tables, pairs = label_tables(true, sums, structures), _Pairs(sums, structures)
-    pairs.weigh(tables, np.eye(3)[CONCEPTS], 100, np.random.default_rng(0))
+    tables, pairs = label_tables(true, sums, structures), _Pairs(sums, structures, np.random.default_rng(0))
+    pairs.weigh(tables, np.eye(3)[CONCEPTS], 100)
     task = pairs.task(())
     for rules in (true, true[:1], ()):
         counted = coverage.score(task, rules)
@@ -189,9 +189,9 @@ def test_digits_are_told_apart_from_the_labels_of_grids_under_the_true_rule(monk
 def test_corrective_examples_of_a_perfect_network_call_for_the_true_rule(sums: View) -> None:
     """And errors of the labels weigh against worlds that explain them; weights stay within 1 and 101."""
     structures = structures_of(sums, np.ones((120, 2), np.bool_))
-    pairs = _Pairs(sums, structures)
+    pairs = _Pairs(sums, structures, np.random.default_rng(0))
     wrong = label_tables(["sum(N) :- both(N)."], sums, structures)
-    pairs.weigh(wrong, np.eye(3)[CONCEPTS], 100, np.random.default_rng(0))
+    pairs.weigh(wrong, np.eye(3)[CONCEPTS], 100)
     rules = solve(pairs.task([(0, label) for label in range(5)])).hypothesis
     assert len(rules) == 2 and not any("both" in rule for rule in rules)
     error = 100 * (CONCEPTS.sum(axis=1) != sums.labels)[sums.labels == 2].mean()

@@ -125,6 +125,6 @@ def test_a_search_that_runs_out_of_time_says_so() -> None:
 def test_what_cannot_be_counted_is_said(
     task: str, inputs: str, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("nsl_bench.learners.queries._MOST_INPUTS", 50)
+    monkeypatch.setattr("nsl_bench.learners.queries.MOST_INPUTS", 50)
     with pytest.raises(nsl_bench.UserError, match=said):
         nsl_bench.count_shortcuts(task, inputs=inputs)  # type: ignore[arg-type]

@@ -4,7 +4,8 @@ Cunnington, Law, Lobo, Russo: "Neuro-Symbolic Learning of Answer Set Programs fr
 with the weights and updates of their published code.
 """
 
-from collections.abc import Iterable, Sequence
+import itertools
+from collections.abc import Iterable, Iterator, Sequence
 from time import perf_counter  # as it is now: a learner here may replace it
 from typing import Self
 
@@ -18,6 +19,7 @@ from nsl_bench.core.types import BLANK, Floats, Hypothesis, Ints, WeightedExampl
 from nsl_bench.learners.label_diagrams import Diagrams, LabelTable, Structure, label_tables, structures_of
 from nsl_bench.learners.networks import SHARE, encoder, pictures
 from nsl_bench.learners.neural import seeded
+from nsl_bench.learners.queries import MOST_INPUTS
 from nsl_bench.learners.semantic_loss import LabelTrained
 from nsl_bench.learners.view import View
 from nsl_bench.logic.las.bias.hypothesis import hypothesis_cost
@@ -80,7 +82,8 @@ class NSIL(LabelTrained):
         self._size, self._concepts = images.shape[3:], len(train.concept_space)
         possible = train.possible_concepts.astype(np.int64) if self.possible else None
         structures = structures_of(train, ~blank, possible)
-        pairs, rng = _Pairs(train, structures), np.random.default_rng(self.seed)
+        rng = np.random.default_rng(self.seed)
+        pairs = _Pairs(train, structures, rng)
         end = np.inf if train.time_limit is None else train.begun + SHARE * train.time_limit
         self.rules_, self.history_ = tuple[str, ...](), list[tuple[str, ...]]()
         tables: list[LabelTable] = []
@@ -105,7 +108,7 @@ class NSIL(LabelTrained):
                 if self.rules_ == before[0] and np.array_equal(seen.argmax(axis=2), before[1]):
                     break
                 before = self.rules_, seen.argmax(axis=2)
-                pairs.weigh(tables, seen, self.worlds, rng)
+                pairs.weigh(tables, seen, self.worlds)
                 longest = max(longest, perf_counter() - clock)
         self._net.eval()
         return self
@@ -126,14 +129,20 @@ class NSIL(LabelTrained):
         until = min(end, perf_counter() + self.time_limit)
         rules, demanded = self.rules_, list[tuple[int, int]]()
         while True:
-            task, found, proven = pairs.task(demanded), not demanded, False
-            if task.examples:
+            least, role, proven = np.inf, None, False
+            for simple, hard in pairs.demands(demanded):
+                task = pairs.task(hard)
+                if not task.examples or role not in (None, simple):
+                    continue
                 solution: Solution = solve(task, time_limit=max(until - perf_counter(), 0.5))
-                found = solution.score is not None or bool(solution.hypothesis)
-                rules, proven = solution.hypothesis if found else rules, solution.status == "optimal"
+                if solution.score is not None and solution.score < least:
+                    least, role = solution.score, simple
+                    rules, proven = solution.hypothesis, simple is None and solution.status == "optimal"
+                if perf_counter() >= until:
+                    break
             tables = label_tables(rules, train, structures)
             excluded = [one for one in _excluded(structures, tables) if one not in demanded]
-            if not found or not excluded or perf_counter() >= until:
+            if (demanded and least == np.inf) or not excluded or perf_counter() >= until:
                 break
             demanded += {excluded[0], excluded[-1]}
 
@@ -164,17 +173,35 @@ def _excluded(structures: Sequence[Structure], tables: Sequence[LabelTable]) -> 
     ]
 
 
+def _simple_worlds(slots: int, values: int) -> Ints:
+    """int64 [n, slots]: values that follow from a slot's place, up to their names.
+
+    With ``i`` the place and ``m``, ``n`` divisors of the number of slots, as of a grid's rows and bands, they
+    are ``a i + b (i div m) + c (i div n)`` modulo the number of values.
+    """
+    place = np.arange(slots)
+    parts = [m for m in range(2, slots) if slots % m == 0] or [slots]
+    found = {}
+    for m, n in itertools.combinations_with_replacement(parts, 2):
+        for a, b, c in itertools.product(range(values), repeat=3):
+            world = (a * place + b * (place // m) + c * (place // n)) % values
+            names = {value: name for name, value in enumerate(dict.fromkeys(world.tolist()))}
+            found[tuple(names[value] for value in world.tolist())] = None
+    return np.array([*found], np.int64)
+
+
 class _Pairs:
     """Corrective examples: for a world of a structure and a label, weights for and against it."""
 
-    def __init__(self, train: View, structures: Sequence[Structure]) -> None:
+    def __init__(self, train: View, structures: Sequence[Structure], rng: np.random.Generator) -> None:
         self._train, self._structures = train, structures
         self._for: dict[tuple[int, tuple[int, ...], int], int] = {}
         self._against = dict(self._for)
+        self._rng = rng
         atoms = train.label_space.atoms if train.n_labels > 2 else ()
         self._background = "".join([train.background, *(f"\n{_OTHER} :- {atom}." for atom in atoms if atom)])
 
-    def weigh(self, tables: Sequence[LabelTable], seen: Floats, most: int, rng: np.random.Generator) -> None:
+    def weigh(self, tables: Sequence[LabelTable], seen: Floats, most: int) -> None:
         """New weights, from errors of the labels (exploration) and confidences (exploitation)."""
         best, confidence, labels = seen.argmax(axis=2), seen.max(axis=2), self._train.labels
         told: dict[tuple[int, tuple[int, ...], int], list[float]] = {}
@@ -184,7 +211,7 @@ class _Pairs:
             worlds = np.where(one.shown, best[one.rows], BLANK)
             wrong = table.labels(worlds) != labels[one.rows]
             for label in one.labels:
-                possible = table.worlds(label, most, rng).tolist()
+                possible = table.worlds(label, most, self._rng).tolist()
                 error = 100 * wrong[labels[one.rows] == label].mean()
                 for world in possible:
                     self._for[k, tuple(world), label] = 1
@@ -216,12 +243,43 @@ class _Pairs:
             total += float(np.abs(gains)[~np.where(gains > 0, holds, ~holds & (told >= 0))].sum())
         return total
 
-    def task(self, demanded: Iterable[tuple[int, int]]) -> LasTask:
-        """The learning task, with structures and labels that rules must allow in some world.
+    def demands(
+        self, demanded: Sequence[tuple[int, int]]
+    ) -> Iterator[tuple[int | None, list[WeightedExample]]]:
+        """Examples of structures that must have labels in some world, and whose worlds are simple ones.
+
+        Where there are few worlds, the solver chooses one. Elsewhere that takes too long, and one label
+        has a simple world, in which a slot's concept follows from its place, the others any.
+        """
+        values, worlds = len(self._train.concept_space), [self._structures[k].shown for k, _ in demanded]
+        if all(values ** int(shown.sum()) <= MOST_INPUTS for shown in worlds):
+            yield None, [self._possible(k, label) for k, label in demanded]
+            return
+        wanted = {k: self._structures[k].labels for k, _ in demanded}
+        for simple in self._rng.permutation(_simple_worlds(len(self._train.slots), values)):
+            for role in sorted({label for labels in wanted.values() for label in labels}):
+                named = self._rng.permutation(values)[simple]
+                yield (
+                    role,
+                    [
+                        WeightedExample(
+                            f"some-{k}-{label}",
+                            None,
+                            *self._sides(label, True),
+                            self._context(k, np.where(self._structures[k].shown, world, BLANK).tolist()),
+                        )
+                        for k, labels in wanted.items()
+                        for label in labels
+                        for world in [named if label == role else self._rng.integers(0, values, len(simple))]
+                    ],
+                )
+
+    def task(self, hard: Iterable[WeightedExample]) -> LasTask:
+        """The learning task, with examples that must be covered.
 
         Of a pair, the example of more weight stands, with what it has more.
         """
-        examples = [self._possible(k, label) for k, label in demanded]
+        examples = [*hard]
         for k, one in enumerate(self._structures):
             for i, settled in enumerate(one.settled):
                 sides = self._sides(one.labels[0], True)
