@@ -17,8 +17,8 @@ $(SETUP): pyproject.toml
 bench: $(SETUP)
 	$(BIN)/nsl-bench bench --out $(OUT)
 
-## Three workers, on two cores too: each waits a quarter of its time for processes that it started.
-TESTS  := $(BIN)/pytest -q -n 3 --dist worksteal
+## Three workers of one thread, on two cores too: each waits a quarter of its time for processes it started.
+TESTS  := OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 3 --dist worksteal
 
 test: lint
 	$(TESTS)
