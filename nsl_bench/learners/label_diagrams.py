@@ -139,12 +139,13 @@ def _diagram(domains: Domains, kept: Mapping[int, Ints]) -> Diagram:
         slots, table = outcome_table(domains, _MOST_CELLS)
     except TooLarge:
         signals = Signals.of(domains)
-        if signals.rules:
+        try:
+            if not signals.rules:
+                raise
             slots, table = outcome_table(domains)
-        else:
-            return Diagram.of_terms(
-                signals.terms, {slot: own.tolist() for slot, own in kept.items()}, signals.outcome
-            )
+        except TooLarge:
+            axes = {slot: own.tolist() for slot, own in kept.items()}
+            return Diagram.of_terms(signals.terms, axes, signals.outcome)
     for axis, slot in enumerate(slots):
         table = table.take(kept[slot], axis=axis)
     return Diagram.of(slots, table)

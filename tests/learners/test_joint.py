@@ -99,6 +99,15 @@ def test_training_follows_the_exact_probabilities_of_the_labels(name: str) -> No
             assert (table.labels(worlds) == label).all() and ((worlds >= 0) == one.shown).all()
 
 
+def test_rules_above_what_images_show_have_labels_for_every_world() -> None:
+    """Those of Kandinsky patterns negate what figures have; their table would have 9 ** 9 cells."""
+    task, train = registry.create("benchmark", "kandinsky"), seen("kandinsky", "train", "4", "label_only")
+    (table,) = label_tables((task.true_rule,), train, structures_of(train, ~pictures(train)[1]))
+    rng = np.random.default_rng(0)
+    worlds = np.vstack([rng.integers(0, 9, (500, 9)), *(table.worlds(label, 500, rng) for label in (0, 1))])
+    assert (table.labels(worlds) == task.labelled(worlds)).all() and len(worlds) == 1500
+
+
 def test_only_possible_worlds_count_where_they_are_known() -> None:
     """Those of hitting sets ascend; a structure with one label has it in all, and is never weighed."""
     train = seen("hitting_sets", "train", "300", "label_only")

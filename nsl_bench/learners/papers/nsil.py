@@ -28,6 +28,9 @@ from nsl_bench.logic.las.task import LasTask, Solution
 _OTHER = "nsl_other_label"
 """The atom that some label holds; with more than two labels, an example that excludes one requires it."""
 
+_TRIED = 100
+"""Simple worlds of which those with the best rules are looked for."""
+
 
 class NSIL(LabelTrained):
     """Learns rules and what images show together, from images and labels alone.
@@ -256,7 +259,7 @@ class _Pairs:
             yield None, [self._possible(k, label) for k, label in demanded]
             return
         wanted = {k: self._structures[k].labels for k, _ in demanded}
-        for simple in self._rng.permutation(_simple_worlds(len(self._train.slots), values)):
+        for simple in self._rng.permutation(_simple_worlds(len(self._train.slots), values))[:_TRIED]:
             for role in sorted({label for labels in wanted.values() for label in labels}):
                 named = self._rng.permutation(values)[simple]
                 yield (

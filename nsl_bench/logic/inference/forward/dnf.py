@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import compress
 
 from nsl_bench.logic.inference.program.domains import Domains
 from nsl_bench.logic.inference.program.ground import NEVER, GroundRule
@@ -60,11 +61,16 @@ class Signals:
         return _Builder(domains).build()
 
     def outcome(self, true: int) -> int:
-        """The outcome where these signals are true, bits of a number: a label, `undecided`, or `ambiguous`.
-
-        Only for signals without further rules.
-        """
+        """The outcome where these signals are true, bits of a number: a label, `undecided`, or `ambiguous`."""
         n = len(self.goals)
+        for rules in self.rules:
+            before = -1
+            while before != true:
+                before = true
+                for rule in rules:
+                    held = [true >> atom & 1 == positive for atom, positive in rule.body]
+                    weight = sum(compress(rule.weights, held)) >= rule.bound if rule.weights else all(held)
+                    true |= weight << rule.head
         if self.violated != NEVER and true >> self.violated & 1:
             return n
         held = [k for k, g in enumerate(self.goals) if g is not None and g != NEVER and true >> g & 1]
