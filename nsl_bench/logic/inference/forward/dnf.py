@@ -61,7 +61,7 @@ class Signals:
         return _Builder(domains).build()
 
     def outcome(self, true: int) -> int:
-        """The outcome where these signals are true, bits of a number: a label, `undecided`, or `ambiguous`."""
+        """The outcome where these signals are true, bits of a number: a label, undecided, or ambiguous."""
         n = len(self.goals)
         for rules in self.rules:
             before = -1
