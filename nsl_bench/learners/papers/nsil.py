@@ -43,8 +43,9 @@ class NSIL(LabelTrained):
 
     It ends when an iteration leaves both the rules and the likeliest concepts of the train set as they were.
     The first rules allow each label that a structure (blank slots and metadata) has somewhere, as later rules
-    must. This is demanded step by step, of the labels that the rules so far exclude. If it is known what is
-    possible, only possible worlds count, and all those of a structure with one label must have it.
+    must. This is demanded step by step, of the labels that the rules so far exclude; where a structure has
+    too many worlds for the solver, simple worlds must have them. If it is known what is possible, only
+    possible worlds count, and all those of a structure with one label must have it.
 
     Attributes:
         rules_: the rules.
@@ -200,7 +201,10 @@ class _Pairs:
         self._train, self._structures = train, structures
         self._for: dict[tuple[int, tuple[int, ...], int], int] = {}
         self._against = dict(self._for)
-        self._rng = rng
+        self._rng, names = rng, train.concept_space.concepts
+        self._can = np.array(
+            [[bool(train.facts(s, name)) for name in names] for s in range(len(train.slots))]
+        )
         atoms = train.label_space.atoms if train.n_labels > 2 else ()
         self._background = "".join([train.background, *(f"\n{_OTHER} :- {atom}." for atom in atoms if atom)])
 
@@ -261,21 +265,16 @@ class _Pairs:
         wanted = {k: self._structures[k].labels for k, _ in demanded}
         for simple in self._rng.permutation(_simple_worlds(len(self._train.slots), values))[:_TRIED]:
             for role in sorted({label for labels in wanted.values() for label in labels}):
-                named = self._rng.permutation(values)[simple]
-                yield (
-                    role,
-                    [
-                        WeightedExample(
-                            f"some-{k}-{label}",
-                            None,
-                            *self._sides(label, True),
-                            self._context(k, np.where(self._structures[k].shown, world, BLANK).tolist()),
-                        )
-                        for k, labels in wanted.items()
-                        for label in labels
-                        for world in [named if label == role else self._rng.integers(0, values, len(simple))]
-                    ],
-                )
+                named, hard = self._rng.permutation(values)[simple], []
+                for k, label in ((k, label) for k, labels in wanted.items() for label in labels):
+                    world = named if label == role else self._rng.integers(0, values, len(simple))
+                    world = np.where(self._can[range(len(world)), world], world, self._can.argmax(axis=1))
+                    world = np.where(self._structures[k].shown, world, BLANK)
+                    context = self._context(k, world.tolist())
+                    hard.append(
+                        WeightedExample(f"some-{k}-{label}", None, *self._sides(label, True), context)
+                    )
+                yield role, hard
 
     def task(self, hard: Iterable[WeightedExample]) -> LasTask:
         """The learning task, with examples that must be covered.
