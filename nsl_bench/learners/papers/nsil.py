@@ -185,7 +185,7 @@ def _simple_worlds(slots: int, values: int) -> Ints:
     """
     place = np.arange(slots)
     parts = [m for m in range(2, slots) if slots % m == 0] or [slots]
-    found = {}
+    found = dict[tuple[int, ...], None]()
     for m, n in itertools.combinations_with_replacement(parts, 2):
         for a, b, c in itertools.product(range(values), repeat=3):
             world = (a * place + b * (place // m) + c * (place // n)) % values

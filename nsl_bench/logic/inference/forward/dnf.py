@@ -68,9 +68,9 @@ class Signals:
             while before != true:
                 before = true
                 for rule in rules:
-                    held = [true >> atom & 1 == positive for atom, positive in rule.body]
-                    weight = sum(compress(rule.weights, held)) >= rule.bound if rule.weights else all(held)
-                    true |= weight << rule.head
+                    body = [true >> atom & 1 == positive for atom, positive in rule.body]
+                    fires = sum(compress(rule.weights, body)) >= rule.bound if rule.weights else all(body)
+                    true |= fires << rule.head
         if self.violated != NEVER and true >> self.violated & 1:
             return n
         held = [k for k, g in enumerate(self.goals) if g is not None and g != NEVER and true >> g & 1]
