@@ -224,12 +224,8 @@ def main() -> None:
                 for row in figures(options.shared, task, spec, seed, bench)
             ]
             keys = ["task", "network", "seed", "percent", "metric"]
-            kept(
-                options.docs,
-                "confidence",
-                "figures",
-                with_kept(options.docs, "confidence", "figures", rows, keys),
-            )
+            own = with_kept(options.docs, "confidence", "figures", rows, keys)
+            kept(options.docs, "confidence", "figures", own)
         write(options.docs)
 
 

@@ -135,8 +135,10 @@ class NSIL(LabelTrained):
         while True:
             least, role, proven = np.inf, None, False
             for simple, hard in pairs.demands(demanded):
+                if role not in (None, simple):
+                    continue
                 task = pairs.task(hard)
-                if not task.examples or role not in (None, simple):
+                if not task.examples:
                     continue
                 solution: Solution = solve(task, time_limit=max(until - perf_counter(), 0.5))
                 if solution.score is not None and solution.score < least:
@@ -262,11 +264,12 @@ class _Pairs:
         if all(values ** int(shown.sum()) <= MOST_INPUTS for shown in worlds):
             yield None, [self._possible(k, label) for k, label in demanded]
             return
-        wanted = {k: self._structures[k].labels for k, _ in demanded}
+        own = dict.fromkeys(k for k, _ in demanded)
+        wanted = [(k, label) for k in own for label in self._structures[k].labels]
         for simple in self._rng.permutation(_simple_worlds(len(self._train.slots), values))[:_TRIED]:
-            for role in sorted({label for labels in wanted.values() for label in labels}):
+            for role in sorted({label for _, label in wanted}):
                 named, hard = self._rng.permutation(values)[simple], []
-                for k, label in ((k, label) for k, labels in wanted.items() for label in labels):
+                for k, label in wanted:
                     world = named if label == role else self._rng.integers(0, values, len(simple))
                     world = np.where(self._can[range(len(world)), world], world, self._can.argmax(axis=1))
                     world = np.where(self._structures[k].shown, world, BLANK)
