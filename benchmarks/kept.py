@@ -67,6 +67,8 @@ def keep(store: Store, keys: Collection[str], kept: Path, *, rules: bool = True)
 
 
 def _pack(path: Path) -> None:
-    """Write a parquet file as small as it gets: one page a column."""
+    """Write a parquet file as small as it gets: the records alone, in one page."""
     whole = {"row_group_size": 1 << 20, "data_page_size": 1 << 26, "dictionary_pagesize_limit": 1 << 26}
-    pq.write_table(pq.read_table(path), path, compression="zstd", compression_level=19, **whole)
+    pq.write_table(
+        pq.read_table(path, columns=["record"]), path, compression="zstd", compression_level=19, **whole
+    )

@@ -5,13 +5,12 @@
 
 The runs are those of `nsl-bench reproduce NAME --out results/NAME`. Without that folder a page is made from
 the runs that the repository keeps; runs of an earlier protocol count as runs of today, and the table says so.
-A paper without either keeps the figures of its last report.
+Figures that neither has stay as they are in the last report, so that a paper can be run in parts.
 """
 
 from __future__ import annotations
 
 import argparse
-import math
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -45,6 +44,11 @@ PARTS = ("reproduced", "different, tested reason", "different", "not decided", "
 CURVES = ("hypothesis_accuracy", "framework_accuracy")
 
 
+KEPT_RUNS = "Made from kept runs, some of an earlier protocol or version."
+
+WHICH = ("benchmark", "learner", "penalties", "network", "size", "shift", "percent", "metric", "counting")
+"""What tells figures of one paper apart."""
+
 VERSIONS = {"protocol", "benchmark_version", "learner_version", "network_version", "source_fingerprint"}
 
 
@@ -54,31 +58,39 @@ def as_now(job: Job) -> str:
     return str({**fields, "source": job.source.partition(":")[0]})
 
 
+def what(figure: Figure) -> str:
+    """Which published figure it is, however it was measured."""
+    return str([getattr(figure, name) for name in WHICH])
+
+
 def figures_of(name: str, shared: Path, results: Path, docs: Path) -> tuple[list[Figure], str]:
-    """A paper's figures, and a sentence on where they come from."""
+    """A paper's figures, and a sentence on where they come from.
+
+    Figures of the last report stay where the runs lack them, or have fewer train splits.
+    """
+    whole, store = reproduction(name, "paper", shared / "data"), None
     if (results / name / "store.json").is_file():
-        whole = reproduction(name, "paper", shared / "data")
-        quick = reproduction(name, "quick", shared / "data")
         store = Store(results / name)
-        found = {job.key() for job in whole.jobs} & store.statuses().keys()
-        return (whole if found else quick).compare(store), ""
-    if name in KEPT:
-        whole, store = reproduction(name, "paper", shared / "data"), Store(results / f"{name}-kept")
+        if not {job.key() for job in whole.jobs} & store.statuses().keys():
+            whole = reproduction(name, "quick", shared / "data")
+    elif name in KEPT:
+        store = Store(results / f"{name}-kept")
         jobs = {as_now(job): job for job in whole.jobs}
         for folder in KEPT[name]:
             for record in Store(docs / "runs" / folder, must_exist=True).latest().values():
                 job = jobs.get(as_now(record.job))
                 if job is not None:
                     store.add(replace(record, job=job, key=job.key()))
-        return whole.compare(store), "Made from kept runs, some of an earlier protocol or version."
+        return whole.compare(store), KEPT_RUNS
     report = docs / name / "report.csv"
-    old = [
-        replace(one, badge="undecidable")
-        if one.badge == "not enough data" and math.isnan(one.needed)
-        else one
-        for one in (read_figures(report) if report.is_file() else [])
-    ]
-    return old, "Made from the last report." if old else "No runs yet."
+    figures = {what(one): one for one in (read_figures(report) if report.is_file() else [])}
+    new = {what(one): one for one in (whole.compare(store) if store else [])}
+    new = {k: one for k, one in new.items() if k not in figures or one.repeats >= figures[k].repeats}
+    if not new:
+        return list(figures.values()), "Made from the last report." if figures else "No runs yet."
+    left = len(figures.keys() - new.keys())
+    told = f"Made from runs, and {left:,} figures from the last report." if left else ""
+    return list((figures | new).values()), told
 
 
 def curves(figures: Sequence[Figure], path: Path) -> None:

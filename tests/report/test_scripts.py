@@ -16,6 +16,7 @@ from packed import COMMITTED
 from nsl_bench.core.errors import UserError
 from nsl_bench.logic.las import LasTask, solve
 from nsl_bench.report.published.papers import table
+from nsl_bench.report.published.tabulated import Reproduction
 from nsl_bench.run.bench import Bench, Outcome
 from nsl_bench.run.job import Job
 from nsl_bench.run.record import Record
@@ -124,6 +125,21 @@ def test_a_table_keeps_rows_whose_runs_are_not_here(script: Script, tmp_path: Pa
 def record(repeat: int) -> Record:
     job = Job("b", "1", "s", "f", *("standard", 0.0) * 2, "small", repeat, "l", "pretrained", "n")
     return Record(job, "ok", {"framework_accuracy": repeat / 10})
+
+
+def test_figures_without_runs_stay_as_in_the_last_report(
+    script: Script, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    papers, name = script("papers"), "nsl2020"
+    old = papers.read_figures(papers.DOCS / name / "report.csv")
+    of_runs = [replace(old[0], measured=0.5), replace(old[1], repeats=1), replace(old[2], metric="rules")]
+    monkeypatch.setattr(papers, "reproduction", lambda *_: Reproduction([], lambda _: of_runs, len))
+    figures, told = papers.figures_of(name, tmp_path, tmp_path, papers.DOCS)
+    assert (str(figures), told) == (str(old), "Made from the last report.")
+    Store(tmp_path / name)
+    figures, told = papers.figures_of(name, tmp_path, tmp_path, papers.DOCS)
+    assert str(figures) == str([of_runs[0], *old[1:], of_runs[2]])
+    assert told == f"Made from runs, and {len(old) - 1} figures from the last report."
 
 
 def test_what_is_kept_starts_the_next_study(script: Script, tmp_path: Path) -> None:

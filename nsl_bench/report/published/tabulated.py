@@ -147,8 +147,9 @@ def _figure(one: Planned, values: Sequence[float]) -> Figure:
     published = Mean(mean, 0.0 if math.isnan(deviation) else deviation / count**0.5, int(count))
     ours = Mean.of(values) if values else Mean(math.nan, math.nan, 0)
     job = one.jobs[0] if one.jobs else None
+    silent = ("mean", "std", "n_repeats", "metric", "note")
     words = [
-        row[c] for c in row if c not in ("mean", "std", "n_repeats", "metric", "note", "percents") and row[c]
+        text + " %" * (column == "percents") for column, text in row.items() if text and column not in silent
     ]
     untested: dict[str, Any] = dict.fromkeys(
         ("margin", "p_equivalent", "p_different", "power", "needed"), math.nan
