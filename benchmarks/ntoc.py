@@ -161,6 +161,7 @@ VARIANTS = {
     "float32": "5 disks, drawn anew, 32-bit convolutions",
     "best": "5 disks, drawn anew, the best for the test set of ten passes",
     "compared": "5 disks, drawn anew, stopped by the comparisons of validation states",
+    "told": "5 disks, drawn anew, the rule given",
 }
 """What `benchmarks/ntoc_redrawn.py` can change besides."""
 
