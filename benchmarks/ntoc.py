@@ -12,7 +12,7 @@ sequences. `--page` writes pages from their tables.
 pre-training and in each of up to 100 passes. Training stops by validation answers, and of three starts the
 one with the likeliest stays. The page also shows what `benchmarks/ntoc_redrawn.py` found.
 
-    python benchmarks/ntoc.py --tasks hanoi --mnist FOLDER --repeats 10 --learners ntoc_anew    # 800 CPU min
+    python benchmarks/ntoc.py --tasks hanoi --mnist FOLDER --repeats 10 --learners ntoc_anew    # 350 CPU min
     python benchmarks/ntoc.py --mnist FOLDER --repeats 10 --learners dnc_filled                 # 200 CPU min
     python benchmarks/ntoc.py --mnist FOLDER --repeats 2 --learners deepproblog --limit 900    # 70 CPU min
 
@@ -73,6 +73,8 @@ MOST_REPEATS = 10
 
 MEASURED = "sequence accuracy (%)"
 
+THE_PAPER = "the paper"
+
 MARGIN = 3.0
 """Percentage points within which two means count as equal."""
 
@@ -120,7 +122,8 @@ TITLES = {"addition": "addition", "hanoi": "the Tower of Hanoi"}
 
 NOTES = {
     "addition": " Settings with `seen` test on images of the train sequences.",
-    "hanoi": " After we had seen test results, we changed the rate at which the perceivers of LSTM and DNC "
+    "hanoi": " What is compared with the paper is `ntoc_anew`, and with other learners `ntoc`. "
+    "After we had seen test results, we changed the rate at which the perceivers of LSTM and DNC "
     "learn to that of their pre-training, and gave NTOC the pseudocount of the published code.",
 }
 _FILLED = (
@@ -346,27 +349,27 @@ def page_of(docs: Path, task: str) -> Path:
     rows = kept_table(docs, f"ntoc_{task}", "results").to_dict("records")
     by_place = {(row["setting"], row["learner"]): row for row in rows}
     own = [row for row in rows if row["learner"] == "ntoc"]
+    beside = {row["setting"]: by_place.get((row["setting"], "ntoc_anew"), row) for row in own}
     ahead = []
     for row in own:
         others = {name: by_place.get((row["setting"], name), {}) for name in LEARNERS}
-        cells = {"the paper": row["paper (%)"]} | {
-            name: one.get(MEASURED, "") for name, one in others.items()
-        }
+        cells = {THE_PAPER: row["paper (%)"]} | {name: one.get(MEASURED, "") for name, one in others.items()}
         for other, cell in cells.items():
-            if cell and other not in ("ntoc", "true_rule"):
-                runs = min(int(one["runs"].split()[0]) for one in (row, others.get(other, row)))
+            if cell and other not in ("ntoc", "ntoc_anew", "true_rule"):
+                mine = beside[row["setting"]] if other == THE_PAPER else row
+                runs = min(int(one["runs"].split()[0]) for one in (mine, others.get(other, mine)))
                 if runs < 2:  # no interval
                     continue
-                told = lead(row[MEASURED], cell, runs, float(row["tested"]), deviations=True, unit=100)
+                told = lead(mine[MEASURED], cell, runs, float(mine["tested"]), deviations=True, unit=100)
                 ahead.append({"setting": row["setting"], "other": other, "lead": told})
     drawn = [
         {"panel": row["setting"], "row": row["learner"], "series": series}
         | dict(zip(("mean", "error"), mean_of(row[column]), strict=True))
         for row in rows
-        for series, column in (("here", MEASURED), ("the paper", "paper (%)"))
+        for series, column in (("here", MEASURED), (THE_PAPER, "paper (%)"))
     ]
     behind = sum(row["other"] == "ffnsl" and row["lead"][0] < 0 for row in ahead)
-    same = sum(row["verdict"].startswith("equivalent") for row in own)
+    same = sum(row["verdict"].startswith("equivalent") for row in beside.values())
     return page(
         docs,
         f"ntoc_{task}",
@@ -394,7 +397,7 @@ def page_of(docs: Path, task: str) -> Path:
         "see through a network that was trained on many labelled images; the others start from few. "
         f"{INTERVALS}",
         {"results": "sequence accuracy here and in the paper, with what tells perception from rules"},
-        {"Digits drawn anew in every pass": _REDRAWN if task == "hanoi" else "", "Speed": speed(rows)},
+        {"Digits drawn anew in every pass": redrawn(docs) if task == "hanoi" else "", "Speed": speed(rows)},
         first="Where NTOC loses",
         again="python benchmarks/ntoc.py --mnist FOLDER --repeats 10",
     )
@@ -417,10 +420,37 @@ _REDRAWN = (
     "its perceiver compares two disks rightly in 73 %, and the table needs 85 to 90 % to find the rule. "
     "`python benchmarks/ntoc_redrawn.py --variant NAME` tries more; see "
     "[ntoc_redrawn.csv](runs/ntoc_redrawn.csv). It also draws test images from the train images, the column "
-    "*sequences seen*. Where it still differs from the paper, the reason is unknown: "
-    "neither the published train sets, nor 32-bit convolutions, nor train images, nor the choice of the best "
-    "pass explain it."
+    "*sequences seen*.\n\n"
+    "What falls short is the perceiver, more than the joint training. Given the table of the rule, as "
+    "DeepProbLog is in the paper, it reaches {told} in as many steps (`--variant told`; settings 1 to 3, one "
+    "train split). DeepProbLog has {bound} there. NTOC, which finds the table itself, has {redrawn} in the "
+    "same passes. The rate at which the perceiver learns is part of the reason. At 0.0005, where the "
+    "published code tries the perceiver alone, and not 0.0001, it reaches {told, rate 0.0005} with the rule; "
+    "NTOC has {redrawn, rate 0.0005} (`--rate 0.0005`). The rest is unknown: neither the published train "
+    "sets, nor 32-bit convolutions, nor train images, nor the choice of the best pass explain it."
 )
+
+
+def redrawn(docs: Path) -> str:
+    """What `benchmarks/ntoc_redrawn.py` found, in words: percent by setting, a mean over test tasks."""
+    found = (
+        pd.read_csv(docs / "runs" / "ntoc_redrawn.csv").groupby(["variant", "setting"])["sequences"].mean()
+    )
+    rows = published_table("ntoc2023")
+    rows = rows[rows["method"] == "deepproblog_given_rules"].set_index("setting")["mean"]
+    settings = [name for name, setting in SETTINGS.items() if setting.task == "hanoi"]
+    text = _REDRAWN.replace("{bound}", _listed([rows[SETTINGS[name].published] for name in settings]))
+    for variant in found.index.levels[0]:
+        mine = found[variant]
+        text = text.replace(
+            f"{{{variant}}}", _listed([100 * mine[name] for name in settings if name in mine])
+        )
+    return text
+
+
+def _listed(percents: Sequence[float]) -> str:
+    *first, last = (f"{percent:.1f}" for percent in percents)
+    return f"{', '.join(first)} and {last} %"
 
 
 def choose(study: Study, settings: Sequence[str], learners: Sequence[str], epochs: int = 10) -> None:

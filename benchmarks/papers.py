@@ -46,8 +46,8 @@ CURVES = ("hypothesis_accuracy", "framework_accuracy")
 
 KEPT_RUNS = "Made from kept runs, some of an earlier protocol or version."
 
-WHICH = ("benchmark", "learner", "penalties", "network", "size", "shift", "percent", "metric", "counting")
-"""What tells figures of one paper apart."""
+WHICH = ("benchmark", "learner", "penalties", "network", "size", "shift", "metric", "counting")
+"""What tells figures of one paper apart, besides the share of shifted examples."""
 
 VERSIONS = {"protocol", "benchmark_version", "learner_version", "network_version", "source_fingerprint"}
 
@@ -60,7 +60,7 @@ def as_now(job: Job) -> str:
 
 def what(figure: Figure) -> str:
     """Which published figure it is, however it was measured."""
-    return str([getattr(figure, name) for name in WHICH])
+    return str([float(figure.percent), *(getattr(figure, name) for name in WHICH)])
 
 
 def figures_of(name: str, shared: Path, results: Path, docs: Path) -> tuple[list[Figure], str]:

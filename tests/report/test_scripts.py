@@ -130,15 +130,22 @@ def record(repeat: int) -> Record:
 def test_figures_without_runs_stay_as_in_the_last_report(
     script: Script, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    papers, name = script("papers"), "nsl2020"
-    old = papers.read_figures(papers.DOCS / name / "report.csv")
-    of_runs = [replace(old[0], measured=0.5), replace(old[1], repeats=1), replace(old[2], metric="rules")]
+    papers, name = script("papers"), "ffnsl2023"
+    old = [one for one in papers.read_figures(papers.DOCS / name / "report.csv") if one.percent == 10]
+    of_runs = [replace(one, percent=10) for one in old[:3]]  # a whole number, as in plans
+    of_runs[0], of_runs[1] = replace(of_runs[0], measured=0.5), replace(of_runs[1], repeats=1)
+    of_runs[2] = replace(of_runs[2], metric="other")
+    papers.write_report(old, tmp_path / name, "command", tmp_path / f"{name}.md")
     monkeypatch.setattr(papers, "reproduction", lambda *_: Reproduction([], lambda _: of_runs, len))
-    figures, told = papers.figures_of(name, tmp_path, tmp_path, papers.DOCS)
-    assert (str(figures), told) == (str(old), "Made from the last report.")
-    Store(tmp_path / name)
-    figures, told = papers.figures_of(name, tmp_path, tmp_path, papers.DOCS)
-    assert str(figures) == str([of_runs[0], *old[1:], of_runs[2]])
+    figures, told = papers.figures_of(name, tmp_path, tmp_path / "results", tmp_path)
+    assert ([papers.what(one) for one in figures], told) == (
+        [papers.what(one) for one in old],
+        "Made from the last report.",
+    )
+    Store(tmp_path / "results" / name)
+    figures, told = papers.figures_of(name, tmp_path, tmp_path / "results", tmp_path)
+    assert [papers.what(one) for one in figures] == [papers.what(one) for one in (*old, of_runs[2])]
+    assert figures[0].measured == 0.5 and figures[1].repeats == old[1].repeats > 1
     assert told == f"Made from runs, and {len(old) - 1} figures from the last report."
 
 
