@@ -433,9 +433,10 @@ _REDRAWN = (
 
 def redrawn(docs: Path) -> str:
     """What `benchmarks/ntoc_redrawn.py` found, in words: percent by setting, a mean over test tasks."""
-    found = (
-        pd.read_csv(docs / "runs" / "ntoc_redrawn.csv").groupby(["variant", "setting"])["sequences"].mean()
-    )
+    file = docs / "runs" / "ntoc_redrawn.csv"
+    if not file.is_file():
+        return ""
+    found = pd.read_csv(file).groupby(["variant", "setting"])["sequences"].mean()
     rows = published_table("ntoc2023")
     rows = rows[rows["method"] == "deepproblog_given_rules"].set_index("setting")["mean"]
     settings = [name for name, setting in SETTINGS.items() if setting.task == "hanoi"]

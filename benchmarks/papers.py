@@ -3,9 +3,10 @@
     python benchmarks/papers.py --shared ../shared            pages from results/NAME, else from kept runs
     python benchmarks/papers.py --shared ../shared ntoc2023   only this one, and the table
 
-The runs are those of `nsl-bench reproduce NAME --out results/NAME`. Without that folder a page is made from
-the runs that the repository keeps; runs of an earlier protocol count as runs of today, and the table says so.
-Figures that neither has stay as they are in the last report, so that a paper can be run in parts.
+The runs are those of `nsl-bench reproduce NAME --preset paper --out results/NAME`. Without that folder a page
+is made from the runs that the repository keeps; runs of an earlier protocol count as runs of today, and the
+table says so. Figures that neither has stay as they are in the last report, so that a paper can be
+run in parts.
 """
 
 from __future__ import annotations
@@ -71,8 +72,6 @@ def figures_of(name: str, shared: Path, results: Path, docs: Path) -> tuple[list
     whole, store = reproduction(name, "paper", shared / "data"), None
     if (results / name / "store.json").is_file():
         store = Store(results / name)
-        if not {job.key() for job in whole.jobs} & store.statuses().keys():
-            whole = reproduction(name, "quick", shared / "data")
     elif name in KEPT:
         store = Store(results / f"{name}-kept")
         jobs = {as_now(job): job for job in whole.jobs}
