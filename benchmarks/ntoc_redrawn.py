@@ -137,24 +137,23 @@ class Told(NTOC):
         return self
 
     def _train(self, train: View, judge: View, seen: Any, places: Any, labels: Any) -> None:
-        import torch
-
-        how, order, moves = self._joint(), np.random.default_rng(self.seed), labels.reshape(-1)
-        worlds = np.ravel_multi_index(self._truth, self.circuit_.values)
+        worlds, moves = np.ravel_multi_index(self._truth, self.circuit_.values), labels.reshape(-1)
         self.circuit_.theta[worlds, self._before] = 0
         self.circuit_.theta[worlds, self._before, moves, moves] = 1
-        came = torch.nn.functional.one_hot(torch.as_tensor(self._before), self.circuit_.memory)
-        optimiser = torch.optim.Adam(self._net.net.parameters(), lr=how.learning_rate)
-        n = min(self.pass_size or len(places), len(places))
-        for epoch in range(how.epochs):
-            now = (epoch * n + order.permutation(n)) % len(places)
-            for some in np.array_split(now, -(-n // how.batch)):
-                rows = places[some].reshape(-1)
-                answers = self.circuit_.answer(self._worlds(seen, rows), came[rows])[0]
-                loss = torch.nn.functional.nll_loss(answers.clamp_min(1e-12).log(), moves[rows])
-                optimiser.zero_grad()
-                loss.backward()
-                optimiser.step()
+        super()._train(train, judge, seen, places, labels)
+
+    def _learn(
+        self, places: Any, labels: Any, first: Any, rows: Any, seen: Any, optimiser: Any, weight_rate: float
+    ) -> None:
+        import torch
+
+        at, moves = places.reshape(-1), labels.reshape(-1)
+        came = torch.nn.functional.one_hot(torch.as_tensor(self._before)[at], self.circuit_.memory)
+        answers = self.circuit_.answer(self._worlds(seen, at), came)[0]
+        loss = torch.nn.functional.nll_loss(answers.clamp_min(1e-12).log(), moves)
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
 
 
 def tests_of(study: Study, spec: str, repeat: int, source: ImageSource) -> dict[str, tuple[View, Split]]:
