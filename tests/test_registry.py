@@ -34,7 +34,7 @@ def test_a_spec_reads_and_prints(text: str, spec: Spec) -> None:
         ("follow_suit:players=99", r"players must be between 2 and 13; got 99"),
         ("follow_suit:1,2,3", r"takes at most 2 positional"),
         ("follow_suit@0.9", r"'follow_suit' has no version 0\.9; there is 1\.0\.0\."),
-        ("sudoku_4x4:knowledge=some", r"must be one of grid, reduced; got 'some'"),
+        ("sudoku_4x4:knowledge=some", r"must be one of grid, rows_columns, rows, cells, reduced; got 'some'"),
     ],
 )
 def test_a_wrong_option_is_named(spec: str, sentence: str) -> None:

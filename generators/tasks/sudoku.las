@@ -1,17 +1,10 @@
 %% bias
 #modeh(invalid).
 #modeb(digit(var(cell), var(num))).
-#modeb(row(var(cell), var(row))).
-#modeb(col(var(cell), var(col))).
-#modeb(block(var(cell), var(block))).
-#modeb(neq(var(cell), var(cell))).
+{groups}#modeb(neq(var(cell), var(cell))).
 {negative}#maxv(4).
 #bias("penalty(1, head).").
 #bias("penalty(1, body(X)) :- in_body(X).").
-%% negative
-#modeb(not row(var(cell), var(row))).
-#modeb(not col(var(cell), var(col))).
-#modeb(not block(var(cell), var(block))).
 %% reduced_background
 div_same1(X, Y, C) :- (X-1)/C = (Y-1)/C, idx1(X), idx1(Y), X < Y, quotient(C).
 div_same2(X, Y, C) :- (X-1)/C = (Y-1)/C, idx2(X), idx2(Y), X < Y, quotient(C).

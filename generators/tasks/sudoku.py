@@ -33,7 +33,9 @@ from .follow_suit import read_csv
 
 _PROGRAMS = programs(__file__)
 
-Knowledge = Literal["grid", "reduced"]
+Knowledge = Literal["grid", "rows_columns", "rows", "cells", "reduced"]
+
+_GROUPS = ("row", "col", "block")
 
 VALID, INVALID = 0, 1
 
@@ -61,8 +63,9 @@ class Sudoku(Benchmark):
     block_columns: int = option(2, "columns of a block", least=2, most=4)
     knowledge: Knowledge = option(
         "grid",
-        "``grid``: cells are named, with known row, column and block; ``reduced``: cells have coordinates, "
-        "and only integer division is known",
+        "``grid``: cells are named, with known row, column and block; ``rows_columns``: rules cannot use "
+        "blocks; ``rows``: nor columns; ``cells``: nor rows; ``reduced``: cells have coordinates, and only "
+        "integer division is known",
     )
     invalid: int = option(50, "percentage of invalid examples", least=0, most=100)
     row_share: int = option(1, "proportion of invalid examples that repeat a digit in a row", least=0)
@@ -86,10 +89,10 @@ class Sudoku(Benchmark):
         self.sizes = {"small": 320, "large": 32_000}
         self.test_size = 1000
         self._least = 0 if n <= 9 else n * n // 2
-        if knowledge == "grid":
-            self._grid_knowledge()
-        else:
+        if knowledge == "reduced":
             self._reduced_knowledge()
+        else:
+            self._grid_knowledge()
 
     def _concepts(self) -> ConceptSpace:
         return digits(self.n)
@@ -120,15 +123,23 @@ class Sudoku(Benchmark):
             *(f'col("{r}, {c}", {c}).' for r, c in cells),
             *(f'block("{r}, {c}", {(r - 1) // high * high + (c - 1) // wide + 1}).' for r, c in cells),
             f"num({self.concept_space.concepts[0]}..{self.concept_space.concepts[-1]}).",
-            *(f"{kind}(1..{n})." for kind in ("row", "col", "block")),
+            *(f"{kind}(1..{n})." for kind in _GROUPS),
             "cell(C) :- digit(C, _).",
             "neq(X, Y) :- cell(X), cell(Y), X != Y.",
         ]
         self.background = "\n".join(facts) + "\n"
-        self.bias = _PROGRAMS["bias"].format(negative=_PROGRAMS["negative"] if n <= 4 else "")
+        known = {"rows_columns": 2, "rows": 1, "cells": 0}.get(self.knowledge, 3)
+        groups = [
+            f"#modeb({sign}{kind}(var(cell), var({kind}))).\n"
+            for sign in ("", "not ")
+            for kind in _GROUPS[:known]
+        ]
+        self.bias = _PROGRAMS["bias"].format(
+            groups="".join(groups[:known]), negative="".join(groups[known:]) if n <= 4 else ""
+        )
         self.true_rule = "".join(
             f"invalid :- digit(A, N), digit(B, N), neq(A, B), {kind}(A, G), {kind}(B, G).\n"
-            for kind in ("row", "col", "block")
+            for kind in _GROUPS
         )
         self.inputs = "{ digit(C, V) : num(V) } 1 :- row(C, _)."
 
@@ -223,9 +234,9 @@ class Sudoku(Benchmark):
 
     def facts(self, slot: int, concept: str) -> tuple[str, ...]:
         row, column = divmod(slot, self.n)
-        if self.knowledge == "grid":
-            return (f'digit("{row + 1}, {column + 1}",{concept})',)
-        return (f"digit({row + 1},{column + 1},{concept})",)
+        if self.knowledge == "reduced":
+            return (f"digit({row + 1},{column + 1},{concept})",)
+        return (f'digit("{row + 1}, {column + 1}",{concept})',)
 
     def features(self, concepts: Ints16, metadata: Mapping[str, Array]) -> Floats32:
         """float32 [n, cells]: the digits row by row, 0 for an empty cell."""

@@ -127,8 +127,9 @@ def _squares(side: int) -> Callable[..., Sudoku]:
     make.__doc__ = f"""{n} x {n} grids with {side} x {side} blocks.
 
     Args:
-        knowledge: ``"grid"``: cells are named and their row, column and block are known; ``"reduced"``:
-            cells have coordinates, and only integer division is known.
+        knowledge: ``"grid"``: cells are named and their row, column and block are known; ``"rows_columns"``:
+            rules cannot use blocks; ``"rows"``: nor columns; ``"cells"``: nor rows; ``"reduced"``: cells have
+            coordinates, and only integer division is known.
         folds: number of folds of a cross-validation; each train split then has its own test set. By
             default train sets are generated one by one and share a test set.
         fold: with `folds`: use this fold, counted from 1, as the test set of all train splits.

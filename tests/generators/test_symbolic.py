@@ -122,7 +122,7 @@ def test_same_words_same_rows(name: str) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        *(*BENCHMARKS, "sudoku_4x4:knowledge=reduced", "follow_suit:players=3"),
+        *(*BENCHMARKS, "sudoku_4x4:knowledge=reduced", "sudoku_4x4:knowledge=rows", "follow_suit:players=3"),
         *("crop_yield", "crop_yield:species=pepper+potato+tomato", "crop_yield:world=3"),
         *("indoor_scene", "indoor_scene:scenes=bakery+bar"),
     ],
