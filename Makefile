@@ -82,7 +82,7 @@ results: $(SETUP)
 	for paper in ffnsl2023 ffnsl2021 nsl2020; do $(BIN)/nsl-bench reproduce $$paper --preset paper \
 		--data $(SHARED)/data --out results/$$paper || exit; done
 	$(BIN)/python benchmarks/paper_networks.py confidence --shared $(SHARED)
-	$(BIN)/python benchmarks/papers.py --shared $(SHARED)
+	$(BIN)/python benchmarks/papers.py --data $(SHARED)/data
 	$(BIN)/python benchmarks/pages.py
 
 ## The board's reference submissions (an hour), and the site made of them.

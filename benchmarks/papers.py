@@ -1,12 +1,12 @@
 """The five papers: a page each, their curves, and the table of what became of every published figure.
 
-    python benchmarks/papers.py --shared ../shared            pages from results/NAME, else from kept runs
-    python benchmarks/papers.py --shared ../shared ntoc2023   only this one, and the table
+    python benchmarks/papers.py --data DATA            pages from results/NAME, else from kept runs
+    python benchmarks/papers.py --data DATA ntoc2023   only this one, and the table
 
-The runs are those of `nsl-bench reproduce NAME --preset paper --out results/NAME`. Without that folder a page
-is made from the runs that the repository keeps; runs of an earlier protocol count as runs of today, and the
-table says so. Figures that neither has stay as they are in the last report, so that a paper can be
-run in parts.
+The runs are those of `nsl-bench reproduce NAME --preset paper --data DATA --out results/NAME`. Without that
+folder a page is made from the runs that the repository keeps; runs of an earlier protocol count as runs of
+today, and the table says so. Figures that neither has stay as they are in the last report, so that a paper
+can be run in parts.
 """
 
 from __future__ import annotations
@@ -47,7 +47,10 @@ CURVES = ("hypothesis_accuracy", "framework_accuracy")
 
 KEPT_RUNS = "Made from kept runs, some of an earlier protocol or version."
 
-WHICH = ("benchmark", "learner", "penalties", "network", "size", "shift", "metric", "counting")
+WHICH = (
+    *("benchmark", "learner", "penalties", "network", "size", "shift", "metric", "counting"),
+    "published_repeats",
+)
 """What tells figures of one paper apart, besides the share of shifted examples."""
 
 VERSIONS = {"protocol", "benchmark_version", "learner_version", "network_version", "source_fingerprint"}
@@ -64,12 +67,12 @@ def what(figure: Figure) -> str:
     return str([float(figure.percent), *(getattr(figure, name) for name in WHICH)])
 
 
-def figures_of(name: str, shared: Path, results: Path, docs: Path) -> tuple[list[Figure], str]:
+def figures_of(name: str, data: Path, results: Path, docs: Path) -> tuple[list[Figure], str]:
     """A paper's figures, and a sentence on where they come from.
 
     Figures of the last report stay where the runs lack them, or have fewer train splits.
     """
-    whole, store = reproduction(name, "paper", shared / "data"), None
+    whole, store = reproduction(name, "paper", data), None
     if (results / name / "store.json").is_file():
         store = Store(results / name)
     elif name in KEPT:
@@ -125,22 +128,22 @@ def main() -> None:
     """Write the pages and the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("papers", nargs="*", help=f"of {', '.join(papers.names())}; all by default")
-    parser.add_argument("--shared", type=Path, default=Path("../shared"))
+    parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="as in docs/leaderboard.md")
     parser.add_argument("--results", type=Path, default=Path("results"))
     parser.add_argument("--docs", type=Path, default=DOCS)
     options = parser.parse_args()
     docs, rows = options.docs, []
     before = pd.read_csv(docs / "papers" / "before.csv").set_index("paper")
     for name in papers.names():
-        figures, source = figures_of(name, options.shared, options.results, docs)
+        figures, source = figures_of(name, options.data, options.results, docs)
         if figures and (not options.papers or name in options.papers):
-            command = f"nsl-bench reproduce {name} --preset paper --data ../shared/data --out results/{name}"
+            command = f"nsl-bench reproduce {name} --preset paper --data DATA --out results/{name}"
             curves(figures, docs / name / "curves.png")
             write_report(figures, docs / name, command, docs / f"{name}.md", name=name)
         rows.append({"paper": name, "state": "before", **before.loc[name].to_dict()})
         rows.append({"paper": name, "state": "now", **coverage(name, figures), "runs": source})
     kept(docs, "papers", "fates", rows)
-    times = [hours(name, options.shared / "data") for name in papers.names()]
+    times = [hours(name, options.data) for name in papers.names()]
     kept(docs, "papers", "hours", times)
     parts = pd.DataFrame([row for row in rows if row["state"] == "now"]).set_index("paper")[list(PARTS)]
     pictures.fates(parts, docs / "papers" / "fates.png")
@@ -153,7 +156,7 @@ def main() -> None:
             "Five papers, figure by figure",
             "What became of every figure that the five papers publish?",
             f"Of {told[1]} figures that are compared {told[0]} are reproduced.",
-            "python benchmarks/papers.py --shared ../shared",
+            "python benchmarks/papers.py --data DATA",
             "What became of the figures of each paper that can be compared",
             "papers/fates.png",
         ),

@@ -149,6 +149,8 @@ def raw_values(results: Path) -> Iterator[tuple[dict[str, Any], list[float]]]:
                     metric = tested + problog if names[-1] == "accuracy" else "brier_score"
                 if metric is not None:
                     yield {**own, "metric": metric}, values
+                if metric == "rules":
+                    yield {**own, "metric": "output_lines"}, values
 
 
 def _lists(

@@ -280,14 +280,19 @@ def reproduce(
         time = duration(60 * whole.minutes(left) / jobs)
         click.echo(f"{paper}: {len(left)} of {len(whole.jobs)} runs to do, about {time} with --jobs {jobs}.")
         return 0
-    store = Store(out)
-    tally = sweep(
-        whole.jobs,
-        store,
-        Bench(device),
-        lambda record: click.echo(f"{record.status}: {record.job}: {record.message}", err=True),
-        executor=Executor(jobs),
-    )
+    store, runs = Store(out), whole.jobs
+    while True:
+        tally = sweep(
+            runs,
+            store,
+            Bench(device),
+            lambda record: click.echo(f"{record.status}: {record.job}: {record.message}", err=True),
+            executor=Executor(jobs),
+        )
+        further = whole.further(store)
+        if not further:
+            break
+        runs = [*runs, *further]
     figures = whole.compare(store)
     words = ["nsl-bench", "reproduce", paper, *(word for task in tasks for word in ("--task", task))]
     words += ["--preset", "quick" if quick else preset, *([] if images else ["--no-images"])]

@@ -1,9 +1,10 @@
 """The paper reproduced: counted as the paper counts, and badges that say what the numbers say."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,13 +18,22 @@ from nsl_bench.core.types import BLANK, Hypothesis
 from nsl_bench.data.splits import make_source, make_split
 from nsl_bench.report.published import papers as published
 from nsl_bench.report.published.equivalence import Mean, compare_means
-from nsl_bench.report.published.pages import coverage, read_figures, summary, write_report
+from nsl_bench.report.published.pages import coverage, one_each, read_figures, summary, write_report
 from nsl_bench.report.published.papers import margin_of
 from nsl_bench.report.published.reasons import check_reason
-from nsl_bench.report.published.reproduce import PRESETS, Figure, badge_of, compare, grid, paper_atoms
+from nsl_bench.report.published.reproduce import (
+    PRESETS,
+    Figure,
+    badge_of,
+    compare,
+    further_splits,
+    grid,
+    paper_atoms,
+)
 from nsl_bench.report.published.tabulated import causes, compare_rows, planned
 from nsl_bench.run.bench import Bench
 from nsl_bench.run.job import Job
+from nsl_bench.run.plan import plan
 from nsl_bench.run.record import Record
 from nsl_bench.run.store import Store
 from nsl_bench.run.sweep import sweep
@@ -46,12 +56,25 @@ GRIDS = Hypothesis(
     ),
     18,
 )
+COORDINATES = Hypothesis(
+    (
+        "invalid :- digit(V1,V2,V3), digit(V1,V4,V3), V2 != V4, idx1(V1), idx2(V2), num(V3), idx2(V4).",
+        "invalid :- digit(V1,V2,V3), digit(V4,V2,V3), V1 != V4, idx1(V1), idx2(V2), num(V3), idx1(V4).",
+        *(
+            f"invalid :- digit(V1,V2,V3), digit(V4,V5,V3), div_same1(V1,V4,2), div_same2({order},2), "
+            "(V1,V2) != (V4,V5), idx1(V1), idx2(V2), num(V3), idx1(V4), idx2(V5)."
+            for order in ("V2,V5", "V5,V2")
+        ),
+    ),
+    16,
+)
 
 
 def test_atoms_are_counted_as_in_the_paper() -> None:
-    """13 and 15 are what the paper's files hold for the correct hypotheses."""
+    """13, 15 and 34 are what the paper's files hold for the correct hypotheses."""
     assert paper_atoms("follow_suit", CARDS) == 13
     assert paper_atoms("sudoku_4x4", GRIDS) == paper_atoms("sudoku_9x9", GRIDS) == 15
+    assert paper_atoms("sudoku_4x4:knowledge=reduced", COORDINATES) == 34
     tree = Hypothesis(("a if x <= 1", "b if x > 1"), 2, language="tree")
     assert paper_atoms("follow_suit", tree) == 2
 
@@ -63,9 +86,10 @@ _ONE_ROW = {
 }
 
 
-def write_splits(folder: Path, task: str) -> Path:
+def write_splits(folder: Path, task: str, small: int = 5) -> Path:
     """Splits of one example each in the layout of the published files; returns `folder`."""
-    names = [f"{size}/train_{k}.csv" for size in ("small", "large") for k in range(1, 6)]
+    sizes = {"small": small, "large": 5}
+    names = [f"{size}/train_{k}.csv" for size, n in sizes.items() for k in range(1, n + 1)]
     for name in (*names, "test.csv"):
         path = folder / task / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -136,6 +160,47 @@ def test_another_value_differs_and_near_is_not_yet_reproduced(splits: Path, tmp_
     assert other.measured_std_err == pytest.approx(0.01 * (2.5 / 5) ** 0.5)
     assert near.badge == "undecidable" and near.margin == 0.02
     assert near.power < 0.1 and np.isnan(near.needed), "the paper's standard error is 0.02, too"
+
+
+def test_a_figure_gets_the_train_splits_that_it_needs(splits: Path, tmp_path: Path) -> None:
+    write_splits(splits, "sudoku_4x4", small=30)
+    place, store = splits / "sudoku_4x4", Store(tmp_path / "runs")
+    seen: dict[str, Any] = {"networks": "softmax", "shifts": ["rotate90"], "percents": [20]}
+    (job,) = plan("sudoku_4x4", ["random_forest"], splits=place, **seen)
+
+    def run(repeats: Iterable[int]) -> Figure:
+        for repeat in repeats:
+            metrics = {"hypothesis_accuracy": 0.589 + 0.01 * (-1) ** repeat}
+            store.add(Record(replace(job, repeat=repeat), "ok", metrics=metrics))
+        return next(one for one in compare([job], store) if one.metric == "hypothesis_accuracy")
+
+    few = run(range(1, 6))
+    assert few.badge == "not enough data" and few.repeats == 5 < few.needed <= 30
+    further = further_splits([job], store)
+    assert [one.repeat for one in further] == list(range(6, int(few.needed) + 1))
+    many = run([one.repeat for one in further])
+    assert many.repeats == few.needed and many.power >= 0.8 and further_splits([job], store) == []
+
+
+def test_a_published_figure_counts_once(splits: Path, tmp_path: Path) -> None:
+    write_splits(splits, "sudoku_4x4")
+    store, jobs = Store(tmp_path / "runs"), []
+    for learner in ("cnn_lstm", "cnn_lstm:published=true", "random_forest"):
+        for network in ("softmax", None):
+            (job,) = plan(
+                "sudoku_4x4",
+                [learner],
+                track="pretrained" if network else "symbolic",
+                networks=network,
+                splits=splits / "sudoku_4x4",
+            )
+            jobs.append(job)
+            store.add(Record(job, "ok", metrics={"hypothesis_accuracy": 0.9}))
+    figures = compare(jobs, store)
+    assert len(figures) == 6
+    kept = [(figure.learner, figure.network) for figure in one_each(figures)]
+    assert kept == [("cnn_lstm", "softmax"), ("random_forest", "softmax")]
+    assert coverage("ffnsl2023", figures)["compared"] == 2
 
 
 def test_two_repeats_tell_nothing(splits: Path, tmp_path: Path) -> None:
@@ -222,7 +287,10 @@ def test_the_grid_is_the_papers(splits: Path) -> None:
 def test_the_report(splits: Path, tmp_path: Path) -> None:
     numbers = {"hypothesis_accuracy": 0.25, "atoms": 10.0}
     found = figures_of(splits, tmp_path / "runs", "ffnsl", lambda job: numbers)
-    figures = [*found.values(), replace(found["atoms", "paper"], badge="differs", reason="a good reason")]
+    figures = [
+        *found.values(),
+        replace(found["atoms", "paper"], metric="rules", badge="differs", reason="a good reason"),
+    ]
     text = summary(figures)
     assert "4 figures: 1 reproduced, 2 differs (1 with a tested reason), 1 not comparable." in text
     report, picture, table = write_report(figures, tmp_path, "nsl-bench reproduce ffnsl2023")
@@ -328,6 +396,20 @@ def test_the_whole_preset_has_the_papers_networks_and_experiments(splits: Path, 
     }
     assert {job.percent for job in jobs if job.repeat == 50} == set(range(95, 101))
     assert sum(job.benchmark == "sudoku_4x4:knowledge=reduced" for job in jobs) == 55
+    write_splits(splits, "sudoku_9x9")
+    large = grid(["sudoku_9x9"], PRESETS["paper"], splits, shared / "data/mnist")
+    assert sum(job.benchmark == "sudoku_9x9:knowledge=rows" for job in large) == 50
+
+
+@pytest.mark.parametrize(("known", "accuracy"), [("rows_columns", 0.832), ("rows", 0.666), ("cells", 0.5)])
+def test_with_less_knowledge_accuracy_is_the_published_one(
+    shared: Path, tmp_path: Path, known: str, accuracy: float
+) -> None:
+    splits = shared / "data" / "ffnsl_splits" / "sudoku_9x9"
+    name, store = f"sudoku_9x9:knowledge={known}", Store(tmp_path / "runs")
+    sweep(plan(name, ["ffnsl"], track="symbolic", splits=splits, repeats=[1]), store, Bench())
+    (record,) = store.latest().values()
+    assert record.status == "ok" and record.metrics["hypothesis_accuracy"] == accuracy
 
 
 def test_an_unknown_paper_is_named() -> None:

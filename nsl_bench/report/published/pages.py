@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 
 from nsl_bench.core import cache
 from nsl_bench.core.metrics import METRICS
+from nsl_bench.core.registry import Spec
 from nsl_bench.report.style import COLOURS, legend, save, subplots
 
 from .equivalence import LEVEL, POWER
 from .papers import Margin, Paper, paper, table
-from .reproduce import Badge, Figure
+from .reproduce import TRUE_CONCEPTS, Badge, Figure
 from .tabulated import causes
 
 if TYPE_CHECKING:
@@ -37,8 +38,9 @@ _WIDE = ("atoms", "rules", "learning_time")
 _BADGES = f"""\
 Each figure is compared with the published one by two tests with a significance level of {LEVEL:.0%}: two
 one-sided tests (TOST) of equivalence within a margin, and a t test of difference. Where runs have the paper's
-own train splits and its values for each are published, both use the differences in each split. Elsewhere they
-use means and standard errors, with Satterthwaite's degrees of freedom. If the test images differ from the
+own train splits and its values for each are published, both use the differences in each split. Elsewhere, and
+where these differences vary too much for a power of {POWER:.0%} and there are runs on more splits, they use
+means and standard errors, with Satterthwaite's degrees of freedom. If the test images differ from the
 paper's, their sampling error is added: on the paper's own test examples, only that of images of the same
 example. P values are not corrected for the number of figures, so one in twenty equal figures is expected to
 differ.
@@ -48,8 +50,8 @@ differ.
 - *undecided*: neither, although the power for equal figures is sufficient;
 - *not enough data*: neither, and the power is too low. The column `needed` has the number of train splits
   that would suffice;
-- *undecidable*: neither, and no number of train splits would suffice, because the error of the paper's figure
-  or of the test images is too large;
+- *undecidable*: neither, and all of the paper's train splits would not suffice, because the error of its
+  figure or of the test images is too large;
 - *not comparable*: different quantities; the reason is given.
 
 A reason for a difference is only given if it was tested: the runs were repeated under its condition, and the
@@ -72,8 +74,25 @@ def _counted(figures: Sequence[Figure]) -> str:
     return ", ".join(parts.values()) or "none"
 
 
+def one_each(figures: Sequence[Figure]) -> list[Figure]:
+    """The figures without those that measure a published figure in a second way.
+
+    True concepts are left out where a network's predictions are there, and learners as the paper's code has
+    them where those of its text are.
+    """
+    chosen: dict[tuple[object, ...], Figure] = {}
+    for f in sorted(figures, key=lambda f: (f.network == TRUE_CONCEPTS, len(f.learner))):
+        network = "softmax" if f.network == TRUE_CONCEPTS else f.network
+        learner = Spec.parse(f.learner).name
+        where = (f.benchmark, learner, f.penalties, network, f.size, f.shift, str(f.percent))
+        chosen.setdefault((*where, f.metric, f.counting, f.published_repeats), f)
+    kept = set(map(id, chosen.values()))
+    return [figure for figure in figures if id(figure) in kept]
+
+
 def coverage(name: str, figures: Sequence[Figure]) -> dict[str, int]:
-    """How many figures of a paper are published, and what became of them."""
+    """How many figures of a paper are published, and what became of them, each counted once."""
+    figures = one_each(figures)
     count = Counter(figure.badge for figure in figures if figure.counting == "paper")
     reasons = sum(f.badge == "differs" and bool(f.reason) for f in figures if f.counting == "paper")
     if name.startswith("ffnsl"):
@@ -138,20 +157,20 @@ def write_report(
     link = {
         path: Path(os.path.relpath(path, report.parent)).as_posix() for path in (numbers, picture, curves)
     }
-    about = paper(name)
-    groups = by_group(figures)
+    about, counted = paper(name), one_each(figures)
+    groups = by_group(counted)
     fates = pd.DataFrame([coverage(name, figures)]).to_markdown(index=False, disable_numparse=True)
     pieces = [
         f"# The {about.short} paper reproduced",
         f"Which figures of the {about.short} paper are reproduced?",
-        f"**{_answer(figures)}**",
+        f"**{_answer(counted)}**",
         f"Made by `{command}`.",
         f"![Published against measured figures]({link[picture]})",
         *([f"![The paper's curves, dashed, and measured ones]({link[curves]})"] if curves.is_file() else []),
         _most_different(groups),
-        f"{summary(figures)} All of them: [{numbers.name}]({link[numbers]}).",
+        f"{summary(counted)} All of them: [{numbers.name}]({link[numbers]}).",
         fates,
-        f"## Causes\n\n{_by_cause(name, figures)}",
+        f"## Causes\n\n{_by_cause(name, counted)}",
         "## By task and metric",
         groups.to_markdown(index=False, disable_numparse=True),
         "## How figures are compared",
