@@ -285,10 +285,10 @@ def further_splits(jobs: Sequence[Job], store: Store) -> list[Job]:
     further: dict[str, Job] = {}
     for job, figures in _compared(jobs, store):
         needed = max((int(f.needed) for f in figures if f.badge == "not enough data"), default=0)
-        small = Path(job.splits) / job.size if job.splits else Path()
+        folder = Path(job.splits or "") / job.size
         for repeat in range(1, needed + 1):
             more = replace(job, repeat=repeat)
-            if more.key() not in done and (small / f"train_{repeat}.csv").is_file():
+            if more.key() not in done and (folder / f"train_{repeat}.csv").is_file():
                 further[more.key()] = more
     return list(further.values())
 
