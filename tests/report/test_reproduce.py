@@ -20,7 +20,7 @@ from nsl_bench.report.published import papers as published
 from nsl_bench.report.published.equivalence import Mean, compare_means
 from nsl_bench.report.published.pages import coverage, one_each, read_figures, summary, write_report
 from nsl_bench.report.published.papers import margin_of
-from nsl_bench.report.published.reasons import check_reason
+from nsl_bench.report.published.reasons import check_reason, from_samples
 from nsl_bench.report.published.reproduce import (
     PRESETS,
     Figure,
@@ -240,6 +240,22 @@ def test_a_reason_holds_if_its_condition_moves_the_figure_to_the_published_one()
     beyond = check_reason("too much", plain, {k: v - 0.2 for k, v in moved.items()}, theirs, 0.02)
     assert beyond is not None and not beyond.holds, "it moves it past the published one"
     assert check_reason("one", plain, {1: 0.5}, theirs, 0.02) is None
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 50])
+def test_answers_from_samples(n: int) -> None:
+    rng = np.random.default_rng(0)
+    wrong, tied = rng.random(40) ** 2, rng.random(40) < 0.5
+    votes = rng.binomial(n, wrong, (20_000, 40)) / n
+    mistaken = (votes > 0.5) | ((votes == 0.5) & tied)
+    expected = np.mean(2 * votes**2), 1 - np.mean(mistaken)
+    assert from_samples(wrong, tied, n) == pytest.approx(expected, abs=0.003)
+
+
+def test_a_figure_that_hardly_moves_has_no_reason() -> None:
+    theirs, plain = Mean(0.5, 0.012, 5), {k: 0.55 + 0.0001 * k for k in range(1, 6)}
+    found = check_reason("samples", plain, {k: v - 0.02 for k, v in plain.items()}, theirs, 0.02)
+    assert found is not None and found.p_moved < 0.05 < found.compared.p_different and not found.holds
 
 
 def test_rules_without_guards_are_a_reason_and_no_figure(splits: Path, tmp_path: Path) -> None:

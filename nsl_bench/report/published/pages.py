@@ -54,8 +54,8 @@ differ.
   figure or of the test images is too large;
 - *not comparable*: different quantities; the reason is given.
 
-A reason for a difference is only given if it was tested: the runs were repeated under its condition, and the
-figure then changed significantly (paired t test) and no longer differed."""
+A reason for a difference is only given if it was tested under its condition: the figure then changed
+significantly (paired t test), no longer differed, and less than half of the difference was left."""
 
 
 def summary(figures: Sequence[Figure]) -> str:

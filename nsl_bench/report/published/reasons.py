@@ -2,8 +2,8 @@
 
 A reason is a condition under which the published figure was obtained and ours was not. It is tested by
 repeating the runs under that condition. The reason holds if the figure changes significantly (paired t test
-over the same train splits) and then no longer differs from the published one. Otherwise the difference has no
-reason.
+over the same train splits), then no longer differs from the published one, and less than half of the
+difference is left. Otherwise the difference has no reason.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from nsl_bench.core.types import Bools, Floats
 from nsl_bench.run.record import Record
 from nsl_bench.run.statistics import paired_p_values
 
@@ -42,17 +43,20 @@ class Tested:
         measured: the figure under the condition.
         compared: its comparison with the published figure.
         p_moved: p value of the paired t test of the figure with and without the condition.
+        before: the difference to the published figure without the condition.
     """
 
     condition: str
     measured: Mean
     compared: Comparison
     p_moved: float
+    before: float
 
     @property
     def holds(self) -> bool:
         """Whether the condition changes the figure so that it no longer differs from the published one."""
-        return self.p_moved < LEVEL and not self.compared.different
+        less = abs(self.compared.difference) < abs(self.before) / 2
+        return self.p_moved < LEVEL and not self.compared.different and less
 
     def __str__(self) -> str:
         value, error, differs = self.measured.value, self.measured.std_err, self.compared.p_different
@@ -81,7 +85,24 @@ def check_reason(
     first, second = (np.array([values[repeat] for repeat in both]) for values in (plain, under))
     measured = Mean.of(second.tolist())
     p_moved = float(paired_p_values((first - second)[None])[0])
-    return Tested(condition, measured, compare_means(measured, published, margin), p_moved)
+    compared, before = compare_means(measured, published, margin), float(first.mean()) - published.value
+    return Tested(condition, measured, compared, p_moved, before)
+
+
+def from_samples(wrong: Floats, tied: Bools, n: int) -> tuple[float, float]:
+    """The expected Brier score and accuracy if probabilities are estimated from samples.
+
+    Args:
+        wrong: float64 [m], the exact probability of the wrong one of two labels.
+        tied: bool [m], whether the answer is wrong if both labels have half of the samples.
+        n: number of samples of each example.
+    """
+    from scipy.special import bdtr, bdtrc
+
+    error = bdtrc(n // 2, n, wrong)
+    if n % 2 == 0:
+        error += tied * (bdtr(n // 2, n, wrong) - bdtr(n // 2 - 1, n, wrong))
+    return float(np.mean(2 * (wrong**2 + wrong * (1 - wrong) / n))), float(1 - np.mean(error))
 
 
 def tested_reasons(
@@ -89,6 +110,7 @@ def tested_reasons(
     metric: str,
     plain: Mapping[int, float],
     by_code: Mapping[int, float],
+    sampled: tuple[int, Mapping[int, float]],
     published: Mean,
 ) -> str:
     """The reasons of a difference that hold when they are tested; empty if none does.
@@ -96,6 +118,7 @@ def tested_reasons(
     Args:
         plain: our values by repeat.
         by_code: those of the learner as the paper's code has it.
+        sampled: the number of samples that probabilities are estimated from, and the values with them.
     """
     job = records[0].job
     margin = margin_of(metric, job.learner, published.value)
@@ -103,4 +126,8 @@ def tested_reasons(
     if job.learner in AS_PUBLISHED and by_code:
         condition = f"{_CONDITIONS[job.learner.partition(':')[0]]} ({AS_PUBLISHED[job.learner]})"
         reasons.append(check_reason(condition, plain, by_code, published, margin))
+    n, under = sampled
+    if under:
+        condition = f"probabilities of labels from {n} samples, as many as its values tell of"
+        reasons.append(check_reason(condition, plain, under, published, margin))
     return "; ".join(str(one) for one in reasons if one is not None and one.holds)

@@ -29,7 +29,7 @@ from nsl_bench.run.store import Store
 
 from .equivalence import POWER, Comparison, Mean, compare_means, compare_paired, image_error, repeats_needed
 from .papers import KEY, ffnsl2023, margin_of, paper, values_of
-from .reasons import AS_PUBLISHED, PUBLISHED_CODE, tested_reasons
+from .reasons import AS_PUBLISHED, PUBLISHED_CODE, from_samples, tested_reasons
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -388,7 +388,9 @@ def _figures(records: Sequence[Record], by_code: Sequence[Record], store: Store)
                 figure = _judged(job, metric, counting, values, replace(theirs, values={}), image_error)
             if figure.badge == "differs":
                 under = dict(_measured(metric, by_code)).get(counting, {}) if by_code else {}
-                figure = replace(figure, reason=tested_reasons(records, metric, values, under, published))
+                sampled = _sampled(records, metric, store)
+                reason = tested_reasons(records, metric, values, under, sampled, published)
+                figure = replace(figure, reason=reason)
             yield replace(
                 figure,
                 learner=job.learner if row["learner"] in job.learner else str(row["learner"]),
@@ -501,6 +503,27 @@ def _measured(metric: str, records: Sequence[Record]) -> Iterator[tuple[str, dic
         yield "ours", values
     else:
         yield "paper", values
+
+
+def _sampled(records: Sequence[Record], metric: str, store: Store) -> tuple[int, dict[int, float]]:
+    """How many samples the paper's probabilities of labels came from, and our values with as many.
+
+    No values for other metrics, and where that number is not known.
+    """
+    job, found, n = records[0].job, {}, 0
+    of_rules = metric in ("brier_score", "framework_accuracy_problog") and "ffnsl" in job.learner
+    if of_rules and job.network and job.splits:
+        where = f"{job.benchmark.partition(':')[0]} {Spec.parse(job.network).name}"
+        n = paper("ffnsl2023").samples.get(where, 0)
+    if n:
+        task = registry.create("benchmark", job.benchmark)
+        valid = symbolic_split(task, "test", job.size, splits=Path(job.splits)).labels == 0
+        for record in records:
+            scores = example_scores(store, record, record.key, "brier_score")
+            if scores is not None:
+                both = from_samples(np.sqrt(scores / 2), valid, n)
+                found[record.job.repeat] = both[metric != "brier_score"]
+    return n, found
 
 
 @cache
