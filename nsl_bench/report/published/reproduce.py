@@ -505,16 +505,16 @@ def _measured(metric: str, records: Sequence[Record]) -> Iterator[tuple[str, dic
         yield "paper", values
 
 
-def _sampled(records: Sequence[Record], metric: str, store: Store) -> tuple[int, dict[int, float]]:
+def _sampled(records: Sequence[Record], metric: str, store: Any) -> tuple[int, dict[int, float]]:
     """How many samples the paper's probabilities of labels came from, and our values with as many.
 
     No values for other metrics, and where that number is not known.
     """
-    job, found, n = records[0].job, {}, 0
-    of_rules = metric in ("brier_score", "framework_accuracy_problog") and "ffnsl" in job.learner
-    if of_rules and job.network and job.splits:
-        where = f"{job.benchmark.partition(':')[0]} {Spec.parse(job.network).name}"
-        n = paper("ffnsl2023").samples.get(where, 0)
+    job, found = records[0].job, dict[int, float]()
+    if metric not in ("brier_score", "framework_accuracy_problog") or not (job.network and job.splits):
+        return 0, found
+    where = f"{job.benchmark.partition(':')[0]} {Spec.parse(job.network).name}"
+    n = paper("ffnsl2023").samples.get(where, 0) if Spec.parse(job.learner).name == "ffnsl" else 0
     if n:
         task = registry.create("benchmark", job.benchmark)
         valid = symbolic_split(task, "test", job.size, splits=Path(job.splits)).labels == 0
