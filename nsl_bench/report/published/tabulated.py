@@ -173,10 +173,12 @@ def _figure(one: Planned, values: Sequence[float]) -> Figure:
     if one.reason or not values:
         return figure
     if row.get("relation") in ("above", "below"):
-        return _judged_statement(figure, ours, 1 if row["relation"] == "above" else -1)
+        return _judged_statement(figure, ours, 1 if row["relation"] == "above" else -1, rule.repeats)
     known = known_error(ours.value, rule.unit, rule.tested, rule.printed)
     compared = compare_means(ours, published, rule.margin, known)
     needed = repeats_needed(ours, published, rule.margin, known)
+    if needed is not None and needed > rule.repeats:
+        needed = None
     badge = badge_of(compared, ours.repeats, decidable=needed is not None)
     return _tested(figure, compared, badge, math.nan if needed is None else max(needed, _QUICK))
 
@@ -197,16 +199,20 @@ def known_error(value: float, unit: float, tested: int, printed: float) -> float
     return math.hypot(printed / 12**0.5, sampling)
 
 
-def _judged_statement(figure: Figure, lead: Mean, sign: int) -> Figure:
-    """Whether one learner is above (or below) another, by one-sided tests of the paired differences."""
+def _judged_statement(figure: Figure, lead: Mean, sign: int, most: int) -> Figure:
+    """Whether one learner is above (or below) another, by one-sided tests of the paired differences.
+
+    Args:
+        most: how many repeats the paper has.
+    """
     compared = compare_means(lead, Mean(0.0, 0.0, lead.repeats), 1.0)
     p = compared.p_different / 2
     as_said, not_so = (p, 1 - p) if sign * lead.value > 0 else (1 - p, p)
     badge: Badge = "reproduced" if as_said < LEVEL else "differs" if not_so < LEVEL else "undecided"
     needed = math.nan
     if badge == "undecided" and sign * lead.value > 0 and lead.repeats > 1:
-        badge = "not enough data"
         needed = math.ceil(lead.repeats * (_POWERFUL * lead.std_err / lead.value) ** 2)
+        badge = "not enough data" if needed <= most else "undecidable"
     tested = replace(compared, margin=math.nan, p_equivalent=as_said, p_different=not_so, power=math.nan)
     return _tested(figure, tested, badge, needed)
 
