@@ -22,7 +22,7 @@ from pages import DOCS, Top, kept, markdown, write
 
 from nsl_bench.report.published import papers
 from nsl_bench.report.published.pages import coverage, read_figures, write_report
-from nsl_bench.report.published.reproduce import Figure
+from nsl_bench.report.published.reproduce import ABLATIONS, Figure
 from nsl_bench.report.published.tabulated import reproduction
 from nsl_bench.run.job import Job
 from nsl_bench.run.store import Store
@@ -98,12 +98,14 @@ def figures_of(name: str, data: Path, results: Path, docs: Path) -> tuple[list[F
 def curves(figures: Sequence[Figure], path: Path) -> None:
     """Measured and published curves over the share of shifted examples, a panel a task, network, metric."""
     rows = [
-        {"panel": f"{f.benchmark}, {f.network}, {f.metric.replace('_', ' ')}", "share": f.percent}
+        {"panel": f"{f.benchmark}, {f.network}, {f.metric.replace('_', ' ')}{more}", "share": f.percent}
         | {"line": line + last}
         | {"mean": mean, "error": error}
         for f in figures
         if f.metric in CURVES and f.network != "true concepts" and f.repeats and f.counting == "paper"
-        for line in [", ".join(filter(None, (f.learner, f.penalties, f.size)))]
+        for more in [", fifty splits" if f.published_repeats > 5 else ""]
+        for name in ["ffnsl" if f.learner in ABLATIONS else f.learner]
+        for line in [", ".join(filter(None, (name, f.penalties, f.size)))]
         for last, mean, error in (
             ("", f.measured, f.measured_std_err),
             (pictures.PAPER, f.published, f.published_std_err),

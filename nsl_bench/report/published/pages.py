@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 from nsl_bench.core import cache
 from nsl_bench.core.metrics import METRICS
-from nsl_bench.core.registry import Spec
 from nsl_bench.report.style import COLOURS, legend, save, subplots
 
 from .equivalence import LEVEL, POWER
@@ -42,7 +41,7 @@ own train splits and its values for each are published, both use the differences
 where these differences vary too much for a power of {POWER:.0%} and there are runs on more splits, they use
 means and standard errors, with Satterthwaite's degrees of freedom. If the test images differ from the
 paper's, their sampling error is added: on the paper's own test examples, only that of images of the same
-example. P values are not corrected for the number of figures, so one in twenty equal figures is expected to
+example. A perception network is one training on each side, and no error says how trainings differ. P values are not corrected for the number of figures, so one in twenty equal figures is expected to
 differ.
 
 - *reproduced*: equivalent within the margin, by a test with a power of at least {POWER:.0%};
@@ -82,8 +81,7 @@ def one_each(figures: Sequence[Figure]) -> list[Figure]:
     """
     chosen: dict[tuple[object, ...], Figure] = {}
     for f in sorted(figures, key=lambda f: (f.network == TRUE_CONCEPTS, len(f.learner))):
-        network = "softmax" if f.network == TRUE_CONCEPTS else f.network
-        learner = Spec.parse(f.learner).name
+        learner, network = f.learner.partition(":")[0], "softmax" if f.network == TRUE_CONCEPTS else f.network
         where = (f.benchmark, learner, f.penalties, network, f.size, f.shift, str(f.percent))
         chosen.setdefault((*where, f.metric, f.counting, f.published_repeats), f)
     kept = set(map(id, chosen.values()))

@@ -59,13 +59,15 @@ TRUE_CONCEPTS = "true concepts"
 REDUCED = ":knowledge=reduced"
 """Option of the tasks on which the paper's FFNSL knows integer division only."""
 
-_KNOWLEDGE = {
+_ABLATED = {
     REDUCED: "ffnsl_reduced_background_knowledge",
     ":knowledge=rows_columns": "ffnsl_without_block",
     ":knowledge=rows": "ffnsl_without_block_col",
     ":knowledge=cells": "ffnsl_without_block_col_row",
 }
 """The paper's name of FFNSL on tasks with such an option."""
+
+ABLATIONS = tuple(_ABLATED.values())
 
 _SPLITS = {"small": 50, "large": 5}
 """The paper's train splits of each size."""
@@ -207,7 +209,7 @@ def grid(tasks: Sequence[str], preset: Preset, splits: Path, mnist: Path | None 
                 jobs += plan(task, tested, networks=networks, percents=(90, *HIGH_PERCENTS), **shifted)
             if preset.whole and task == "sudoku_9x9":
                 seen = {"networks": preset.softmax, "percents": PERCENTS[:-1], **shifted}
-                for option in list(_KNOWLEDGE)[1:]:
+                for option in list(_ABLATED)[1:]:
                     jobs += plan(task + option, ["ffnsl"], **seen)
             if preset.whole and (folder / "small" / "train_50.csv").is_file():
                 shifted |= {"repeats": range(1, 51), "percents": HIGH_PERCENTS}
@@ -331,7 +333,7 @@ def _published(job: Job) -> pd.DataFrame:
     spec, table = Spec.parse(job.learner), ffnsl2023(task, "main", "more_repeats")
     constant = spec.kwargs.get("penalty") == "constant"
     penalties = ("constant" if constant else "network") if spec.name == "ffnsl" else ""
-    names = [_KNOWLEDGE.get(f":{option}", spec.name)]
+    names = [_ABLATED.get(f":{option}", spec.name)]
     if job.track != "symbolic" and spec.name == "ffnsl" and penalties == "network" and not option:
         names.append("network")
     shift = "standard" if job.percent == 0 else STAND_INS.get(job.shift, job.shift)
