@@ -41,8 +41,8 @@ own train splits and its values for each are published, both use the differences
 where these differences vary too much for a power of {POWER:.0%} and there are runs on more splits, they use
 means and standard errors, with Satterthwaite's degrees of freedom. If the test images differ from the
 paper's, their sampling error is added: on the paper's own test examples, only that of images of the same
-example. A perception network is one training on each side, and no error says how trainings differ. P values are not corrected for the number of figures, so one in twenty equal figures is expected to
-differ.
+example. A perception network is one training on each side, and no error says how trainings differ. P values
+are not corrected for the number of figures, so one in twenty equal figures is expected to differ.
 
 - *reproduced*: equivalent within the margin, by a test with a power of at least {POWER:.0%};
 - *differs*: the t test shows a difference, and no test shows that it is below the margin;
