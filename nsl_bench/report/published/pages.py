@@ -38,8 +38,8 @@ _BADGES = f"""\
 Each figure is compared with the published one by two tests with a significance level of {LEVEL:.0%}: two
 one-sided tests (TOST) of equivalence within a margin, and a t test of difference. Where runs have the paper's
 own train splits and its values for each are published, both use the differences in each split. Elsewhere, and
-where these differences vary too much for a power of {POWER:.0%} and there are runs on more splits, they use
-means and standard errors, with Satterthwaite's degrees of freedom. If the test images differ from the
+where the power of these is below {POWER:.0%} and that of means over all splits is greater, they use means and
+standard errors, with Satterthwaite's degrees of freedom. If the test images differ from the
 paper's, their sampling error is added: on the paper's own test examples, only that of images of the same
 example. A perception network is one training on each side, and no error says how trainings differ. P values
 are not corrected for the number of figures, so one in twenty equal figures is expected to differ.
