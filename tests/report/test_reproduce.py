@@ -410,7 +410,7 @@ def test_the_whole_preset_has_the_papers_networks_and_experiments(splits: Path, 
         ("random_forest", "large"),
         ("ffnsl:penalty=constant", "small"),
     }
-    assert {job.percent for job in jobs if job.repeat == 50} == set(range(95, 101))
+    assert {job.percent for job in jobs if job.repeat == 50} == {80, 85, 90, 95, 96}
     assert sum(job.benchmark == "sudoku_4x4:knowledge=reduced" for job in jobs) == 55
     write_splits(splits, "sudoku_9x9")
     large = grid(["sudoku_9x9"], PRESETS["paper"], splits, shared / "data/mnist")

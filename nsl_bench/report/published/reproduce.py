@@ -93,8 +93,8 @@ class Preset:
             at all of the paper's.
         repeats: of runs with images; runs on true concepts have all five.
         whole: whether baselines also learn from the large train sets, FFNSL is also run with constant
-            penalties, at 95 to 99 %, too, with less background knowledge and on fifty train splits at 95 to
-            100 %, and cards are also run on drawn decks.
+            penalties, at 95 to 99 %, too, with less background knowledge and, at high shares, on fifty train
+            splits, and cards are also run on drawn decks.
         softmax, edl_gen: specs of the networks on MNIST.
     """
 
@@ -109,7 +109,7 @@ PERCENTS = tuple(range(0, 101, 10))
 """The paper's shares of shifted examples."""
 
 HIGH_PERCENTS = tuple(range(95, 101))
-"""Those at which it has fifty train splits."""
+"""Those of baselines and constant penalties in place of 100 alone."""
 
 PRESETS: Mapping[str, Preset] = {
     "quick": Preset((0, 50, 100), 3, whole=False, softmax="softmax:images_per_concept=4000,epochs=8"),
@@ -212,7 +212,8 @@ def grid(tasks: Sequence[str], preset: Preset, splits: Path, mnist: Path | None 
                 for option in list(_ABLATED)[1:]:
                     jobs += plan(task + option, ["ffnsl"], **seen)
             if preset.whole and (folder / "small" / "train_50.csv").is_file():
-                shifted |= {"repeats": range(1, 51), "percents": HIGH_PERCENTS}
+                fifty = sorted(set(ffnsl2023(task, "more_repeats")["percent"]))
+                shifted |= {"repeats": range(1, 51), "percents": fifty}
                 jobs += plan(task, ours, networks=networks, **shifted)
         elif preset.whole and task == "follow_suit":
             jobs += plan(task, ["ffnsl"], shifts=list(STAND_INS), percents=PERCENTS, **shifted)
@@ -287,7 +288,8 @@ def further_splits(jobs: Sequence[Job], store: Store) -> list[Job]:
     done = store.latest()
     further: dict[str, Job] = {}
     for job, figures in _compared(jobs, store):
-        needed = max((int(f.needed) for f in figures if f.badge == "not enough data"), default=0)
+        short = [figure.needed for figure in figures if figure.badge == "not enough data"]
+        needed = int(np.nan_to_num(short, nan=_FEWEST).max(initial=0))
         folder = Path(job.splits or "") / job.size
         for repeat in range(1, needed + 1):
             more = replace(job, repeat=repeat)
