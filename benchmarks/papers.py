@@ -33,8 +33,8 @@ KEPT = {"ntoc2023": ("ntoc",), "neuid3": ("neuid3_eleusis", "neuid3_uci")}
 METHOD = """\
 *Published* counts the rows of the tables that come with nsl-bench; NSL printed curves only, and its rows are
 statements of the text. *Not run* figures can be compared, but have no runs yet. *Undecidable* figures could
-not be decided by any number of train splits. The state *before* is that of means alone: neither the paper's
-values in each split nor its images were used.
+not be decided by all of the paper's train splits. The state *before* is that of means alone: neither the
+paper's values in each split nor its images were used. Each figure counts once, however often it is measured.
 
 Hours are those that the option `--dry-run` of `reproduce` estimates from the CPU time of single runs, for two
 runs at once on two cores; networks that are not trained yet come besides."""
