@@ -207,6 +207,7 @@ def grid(tasks: Sequence[str], preset: Preset, splits: Path, mnist: Path | None 
                 jobs += plan(task + REDUCED, ["ffnsl"], networks=preset.edl_gen, percents=PERCENTS, **shifted)
                 tested = [AS_PUBLISHED[one] for one in ours]  # rules without digits are learned at the end
                 jobs += plan(task, tested, networks=networks, percents=(90, *HIGH_PERCENTS), **shifted)
+                ours += tested
             if preset.whole and task == "sudoku_9x9":
                 seen = {"networks": preset.softmax, "percents": PERCENTS[:-1], **shifted}
                 for option in list(_ABLATED)[1:]:
