@@ -22,7 +22,7 @@ from pages import DOCS, Top, kept, markdown, write
 
 from nsl_bench.report.published import papers
 from nsl_bench.report.published.pages import coverage, read_figures, write_report
-from nsl_bench.report.published.reproduce import ABLATIONS, Figure
+from nsl_bench.report.published.reproduce import Figure
 from nsl_bench.report.published.tabulated import reproduction
 from nsl_bench.run.job import Job
 from nsl_bench.run.store import Store
@@ -104,7 +104,7 @@ def curves(figures: Sequence[Figure], path: Path) -> None:
         for f in figures
         if f.metric in CURVES and f.network != "true concepts" and f.repeats and f.counting == "paper"
         for more in [", fifty splits" if f.published_repeats > 5 else ""]
-        for name in ["ffnsl" if f.learner in ABLATIONS else f.learner]
+        for name in ["ffnsl" if f.learner.startswith("ffnsl_") else f.learner]
         for line in [", ".join(filter(None, (name, f.penalties, f.size)))]
         for last, mean, error in (
             ("", f.measured, f.measured_std_err),
@@ -138,6 +138,7 @@ def main() -> None:
     before = pd.read_csv(docs / "papers" / "before.csv").set_index("paper")
     for name in papers.names():
         figures, source = figures_of(name, options.data, options.results, docs)
+        figures = [replace(one, reason=one.reason.replace(str(options.data), "DATA")) for one in figures]
         if figures and (not options.papers or name in options.papers):
             command = f"nsl-bench reproduce {name} --preset paper --data DATA --out results/{name}"
             curves(figures, docs / name / "curves.png")

@@ -136,8 +136,7 @@ def test_figures_without_runs_stay_as_in_the_last_report(
     of_runs[0], of_runs[1] = replace(of_runs[0], measured=0.5), replace(of_runs[1], repeats=1)
     of_runs[2] = replace(of_runs[2], metric="other")
     papers.write_report(old, tmp_path / name, "command", tmp_path / f"{name}.md")
-    whole = Reproduction([], lambda _: of_runs, lambda _: [], len)
-    monkeypatch.setattr(papers, "reproduction", lambda *_: whole)
+    monkeypatch.setattr(papers, "reproduction", lambda *_: Reproduction([], lambda _: of_runs, len))
     figures, told = papers.figures_of(name, tmp_path, tmp_path / "results", tmp_path)
     assert ([papers.what(one) for one in figures], told) == (
         [papers.what(one) for one in old],

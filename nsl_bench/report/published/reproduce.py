@@ -67,8 +67,6 @@ _ABLATED = {
 }
 """The paper's name of FFNSL on tasks with such an option."""
 
-ABLATIONS = tuple(_ABLATED.values())
-
 _SPLITS = {"small": 50, "large": 5}
 """The paper's train splits of each size."""
 

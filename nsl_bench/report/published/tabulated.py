@@ -229,14 +229,14 @@ class Reproduction:
     Attributes:
         jobs: each once.
         compare: the figures of the finished runs in a results folder.
-        further: the runs on further train splits that these figures need.
         minutes: CPU time that runs are estimated to take.
+        further: the runs on further train splits that the figures need.
     """
 
     jobs: Sequence[Job]
     compare: Callable[[Store], list[Figure]]
-    further: Callable[[Store], list[Job]]
     minutes: Callable[[Sequence[Job]], float]
+    further: Callable[[Store], list[Job]] = lambda _: []
 
 
 def reproduction(
@@ -252,11 +252,10 @@ def reproduction(
         mnist = data / "mnist" if images and (data / "mnist").is_dir() else None
         jobs = grid(tasks or TASKS, PRESETS[preset], data / "ffnsl_splits", mnist)
         if name == "ffnsl2023":
-            further = partial(further_splits, jobs) if PRESETS[preset].whole else _none
-            return Reproduction(jobs, partial(compare, jobs), further, minutes)
+            whole = Reproduction(jobs, partial(compare, jobs), minutes)
+            return replace(whole, further=partial(further_splits, jobs)) if PRESETS[preset].whole else whole
         jobs = of_workshop(jobs)
-        figures = partial(compare, jobs)
-        return Reproduction(jobs, lambda store: list(filter(in_workshop, figures(store))), _none, minutes)
+        return Reproduction(jobs, lambda store: list(filter(in_workshop, compare(jobs, store))), minutes)
     if (data / "uci").is_dir():
         os.environ.setdefault(FOLDER_VARIABLE, str(data / "uci"))
     rows = planned(name, preset, data)
@@ -269,11 +268,7 @@ def reproduction(
         fits = {job.fit_key(): cost[job.key()] for job in jobs}  # of runs that differ in the test task alone
         return sum(fits.values())
 
-    return Reproduction(list(once.values()), partial(compare_rows, rows), _none, left)
-
-
-def _none(store: Store) -> list[Job]:
-    return []
+    return Reproduction(list(once.values()), partial(compare_rows, rows), left)
 
 
 def causes(name: str) -> Counter[str]:
