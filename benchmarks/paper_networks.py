@@ -31,7 +31,7 @@ from nsl_bench.perception.trained_networks import BINS, EDGES, add_to_index, his
 from nsl_bench.report.published.papers import ffnsl2023
 from nsl_bench.report.style import COLOURS, legend, save, subplots
 from nsl_bench.run.bench import Bench
-from nsl_bench.run.plan import plan
+from nsl_bench.run.plan import plan, seeded
 
 PAPER = ("softmax:preset=paper", "edl_gen:preset=paper")
 NETWORKS = {
@@ -47,11 +47,6 @@ SHIFT, PERCENTS, REPEATS = "rotate90", range(0, 101, 10), range(1, 6)
 CLOSE = 0.02
 _OF_BINS = {f"confidence_share_{low:.2f}_{high:.2f}": k for k, (low, high) in enumerate(pairwise(EDGES))}
 _ON = {"concept_accuracy_test": "test", "concept_accuracy_train": "train"}
-
-
-def seeded(spec: str, seed: int) -> str:
-    """A spec with a seed, which is left out where it is 0, so that both name the same network."""
-    return f"{spec}{',' if ':' in spec else ':'}seed={seed}" if seed else spec
 
 
 def train(shared: Path, pack: Path, seeds: int, tasks: list[str]) -> None:

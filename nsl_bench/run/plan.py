@@ -188,14 +188,16 @@ def _by_preset(grid: Grid, task: Benchmark, images: ImageSource) -> Grid:
 
 
 def _seeded_networks(grid: Grid) -> list[str]:
-    """The networks' specs, each with every seed; seed 0 is the network's own, and not written."""
-    seeded = []
-    for network in grid.networks:
-        spec = registry.Spec.parse(network)
-        for seed in grid.network_seeds:
-            options = {key: value for key, value in spec.kwargs.items() if key != "seed"}
-            seeded.append(str(replace(spec, kwargs={**options, **({"seed": str(seed)} if seed else {})})))
-    return list(dict.fromkeys(seeded)) or list(grid.networks)
+    """The networks' specs, each with every seed."""
+    every = [seeded(network, seed) for network in grid.networks for seed in grid.network_seeds]
+    return list(dict.fromkeys(every)) or list(grid.networks)
+
+
+def seeded(network: str, seed: int) -> str:
+    """A network's spec with a seed; 0 is the network's own, and not written."""
+    spec = registry.Spec.parse(network)
+    options = {key: value for key, value in spec.kwargs.items() if key != "seed"}
+    return str(replace(spec, kwargs={**options, **({"seed": str(seed)} if seed else {})}))
 
 
 def _described(learners: Sequence[str], describe: Describe) -> dict[str, About]:

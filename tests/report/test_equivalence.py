@@ -18,6 +18,7 @@ from nsl_bench.report import analysis
 from nsl_bench.report.published.equivalence import (
     POWER,
     Mean,
+    against_one,
     compare_means,
     compare_paired,
     image_error,
@@ -97,6 +98,21 @@ def test_the_power_is_that_of_a_simulation() -> None:
 
     error = math.sqrt(2 / 8)
     assert _power(1.5 / error, 14) == pytest.approx(simulated(0, 1.5, 8, 800), abs=0.04)
+
+
+@pytest.mark.parametrize("spread", [0.001, 0.004, 0.01])
+def test_one_training_more_is_charged(spread: float) -> None:
+    """The sizes of both tests where three trainings stand against one, on five splits."""
+    rng = np.random.default_rng(0)
+    different = equivalent = 0
+    for _ in range(1000):
+        ours, theirs = rng.normal(0.5, spread, 3), rng.normal(0.5, spread)
+        first, second = rng.normal(0, 0.0045, (2, 5)) + np.array([[ours.mean()], [theirs]])
+        one, error = Mean.of(first.tolist()), against_one(ours.tolist())
+        different += compare_means(one, Mean.of(second.tolist()), 0.02, 0.0, error).different
+        at_margin = Mean.of((second - 0.02).tolist())
+        equivalent += compare_means(one, at_margin, 0.02, 0.0, error).p_equivalent < 0.05
+    assert 20 < different < 80 and 20 < equivalent < 80
 
 
 def test_without_spread_what_is_seen_counts() -> None:

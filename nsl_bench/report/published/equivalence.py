@@ -83,28 +83,37 @@ class Comparison:
         return "equivalent" if self.equivalent else "different" if self.different else "open"
 
 
-def compare_means(first: Mean, second: Mean, margin: float, known_std_err: float = 0.0) -> Comparison:
+def compare_means(
+    first: Mean, second: Mean, margin: float, known_std_err: float = 0.0, *others: Mean
+) -> Comparison:
     """Compare two independent means.
 
     Args:
         margin: equivalence margin, above 0.
         known_std_err: known standard error of what is the same over repeats but differs between the two
             means, such as test images.
+        others: further errors of the difference, such as that of networks; their values do not count.
     """
-    return _compared(first.value - second.value, (first, second), margin, known_std_err)
+    return _compared(first.value - second.value, (first, second, *others), margin, known_std_err)
 
 
 def compare_paired(
-    first: Sequence[float], second: Sequence[float], margin: float, known_std_err: float = 0.0
+    first: Sequence[float], second: Sequence[float], margin: float, known_std_err: float = 0.0, *others: Mean
 ) -> Comparison:
     """Compare two methods that share their train splits by the differences in each.
 
     Args:
         first, second: values by train split.
-        margin, known_std_err: as in `compare_means`.
+        margin, known_std_err, others: as in `compare_means`.
     """
     differences = Mean.of([a - b for a, b in zip(first, second, strict=True)])
-    return _compared(differences.value, (differences,), margin, known_std_err)
+    return _compared(differences.value, (differences, *others), margin, known_std_err)
+
+
+def against_one(values: Sequence[float]) -> Mean:
+    """The error of the difference between the mean of such values and one more, for `compare_means`."""
+    own = Mean.of(values)
+    return replace(own, std_err=own.std_err * math.sqrt(own.repeats + 1))
 
 
 def _compared(difference: float, means: Sequence[Mean], margin: float, known_std_err: float) -> Comparison:
@@ -165,13 +174,16 @@ def image_error(scores: Floats, strata: Ints) -> float:
     return float(np.sqrt(2 * variance / len(scores)))
 
 
-def repeats_needed(first: Mean, second: Mean | None, margin: float, known_std_err: float = 0.0) -> int | None:
+def repeats_needed(
+    first: Mean, second: Mean | None, margin: float, known_std_err: float = 0.0, *others: Mean
+) -> int | None:
     """The fewest repeats of `first` with which equivalence could be shown with enough power.
 
     Its standard deviation is taken to stay what it is.
 
     Args:
         second: the other mean; None if `first` is that of paired differences.
+        margin, known_std_err, others: as in `compare_means`.
 
     Returns:
         None where a thousand would not do: the error of the other side is too large.
@@ -180,7 +192,7 @@ def repeats_needed(first: Mean, second: Mean | None, margin: float, known_std_er
 
     def enough(n: int) -> bool:
         planned = replace(first, std_err=deviation / math.sqrt(n), repeats=n)
-        means = (planned,) if second is None else (planned, second)
+        means = (planned, *others) if second is None else (planned, second, *others)
         return _compared(0.0, means, margin, known_std_err).power >= POWER
 
     if not enough(_MOST_REPEATS):

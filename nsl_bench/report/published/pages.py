@@ -41,8 +41,9 @@ own train splits and its values for each are published, both use the differences
 where the power of these is below {POWER:.0%} and that of means over all splits is greater, they use means and
 standard errors, with Satterthwaite's degrees of freedom. If the test images differ from the
 paper's, their sampling error is added: on the paper's own test examples, only that of images of the same
-example. A perception network is one training on each side, and no error says how trainings differ. P values
-are not corrected for the number of figures, so one in twenty equal figures is expected to differ.
+example. The paper's perception network is one training. Where there are three of ours, figures are means over
+them, and their spread is charged for both sides, with two degrees of freedom. P values are not corrected for
+the number of figures, so one in twenty equal figures is expected to differ.
 
 - *reproduced*: equivalent within the margin, by a test with a power of at least {POWER:.0%};
 - *differs*: the t test shows a difference, and no test shows that it is below the margin;
@@ -50,7 +51,7 @@ are not corrected for the number of figures, so one in twenty equal figures is e
 - *not enough data*: neither, and the power is too low. The column `needed` has the number of train splits
   that would suffice;
 - *undecidable*: neither, and all of the paper's train splits would not suffice, because the error of its
-  figure or of the test images is too large;
+  figure, of the test images or of trainings is too large;
 - *not comparable*: different quantities; the reason is given.
 
 A reason for a difference is only given if it was tested under its condition: the figure then changed

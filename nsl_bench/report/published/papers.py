@@ -103,7 +103,6 @@ class Paper(Open):
         short: the name of its method.
         tables: the CSV files with its figures, if there are several.
         minutes: CPU time of a run by what its learner and task begin with, for estimates.
-        samples: how many samples its probabilities of labels were estimated from, by task and network.
         rules: of the rows of its table.
     """
 
@@ -118,7 +117,6 @@ class Paper(Open):
     counting: Mapping[str, _TEXT]
     margins: tuple[Margin, ...] = ()
     minutes: Mapping[str, float] = field(default_factory=dict)
-    samples: Mapping[str, int] = field(default_factory=dict)
     rules: tuple[Rule, ...] = ()
     short: str = ""
     tables: tuple[str, ...] = ()

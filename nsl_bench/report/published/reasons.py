@@ -6,13 +6,12 @@ over the same train splits), then no longer differs from the published one, and 
 difference is left. Otherwise the difference has no reason.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 
-from nsl_bench.core.types import Bools, Floats
-from nsl_bench.run.record import Record
+from nsl_bench.run.job import Job
 from nsl_bench.run.statistics import paired_p_values
 
 from .equivalence import LEVEL, Comparison, Mean, compare_means
@@ -89,45 +88,19 @@ def check_reason(
     return Tested(condition, measured, compared, p_moved, before)
 
 
-def from_samples(wrong: Floats, tied: Bools, n: int) -> tuple[float, float]:
-    """The expected Brier score and accuracy if probabilities are estimated from samples.
-
-    Args:
-        wrong: float64 [m], the exact probability of the wrong one of two labels.
-        tied: bool [m], whether the answer is wrong if both labels have half of the samples.
-        n: number of samples of each example.
-    """
-    from scipy.special import bdtr, bdtrc
-
-    error = bdtrc(n // 2, n, wrong)
-    if n % 2 == 0:
-        error += tied * (bdtr(n // 2, n, wrong) - bdtr(n // 2 - 1, n, wrong))
-    return float(np.mean(2 * (wrong**2 + wrong * (1 - wrong) / n))), float(1 - np.mean(error))
-
-
 def tested_reasons(
-    records: Sequence[Record],
-    metric: str,
-    plain: Mapping[int, float],
-    by_code: Mapping[int, float],
-    sampled: tuple[int, Mapping[int, float]],
-    published: Mean,
+    job: Job, metric: str, plain: Mapping[int, float], by_code: Mapping[int, float], published: Mean
 ) -> str:
-    """The reasons of a difference that hold when they are tested; empty if none does.
+    """The reason of a difference that holds when it is tested; empty if none does.
 
     Args:
+        job: one of the runs.
         plain: our values by repeat.
         by_code: those of the learner as the paper's code has it.
-        sampled: the number of samples that probabilities are estimated from, and the values with them.
     """
-    job = records[0].job
+    if job.learner not in AS_PUBLISHED:
+        return ""
+    condition = f"{_CONDITIONS[job.learner.partition(':')[0]]} ({AS_PUBLISHED[job.learner]})"
     margin = margin_of(metric, job.learner, published.value)
-    reasons: list[Tested | None] = []
-    if job.learner in AS_PUBLISHED and by_code:
-        condition = f"{_CONDITIONS[job.learner.partition(':')[0]]} ({AS_PUBLISHED[job.learner]})"
-        reasons.append(check_reason(condition, plain, by_code, published, margin))
-    n, under = sampled
-    if under:
-        condition = f"probabilities of labels from {n} samples, as many as its values tell of"
-        reasons.append(check_reason(condition, plain, under, published, margin))
-    return "; ".join(str(one) for one in reasons if one is not None and one.holds)
+    tested = check_reason(condition, plain, by_code, published, margin)
+    return str(tested) if tested is not None and tested.holds else ""

@@ -23,13 +23,22 @@ from nsl_bench.core.types import Hypothesis
 from nsl_bench.data.splits import symbolic_split
 from nsl_bench.report.intervals import example_scores
 from nsl_bench.run.job import Job
-from nsl_bench.run.plan import plan
+from nsl_bench.run.plan import plan, seeded
 from nsl_bench.run.record import Record
 from nsl_bench.run.store import Store
 
-from .equivalence import POWER, Comparison, Mean, compare_means, compare_paired, image_error, repeats_needed
+from .equivalence import (
+    POWER,
+    Comparison,
+    Mean,
+    against_one,
+    compare_means,
+    compare_paired,
+    image_error,
+    repeats_needed,
+)
 from .papers import KEY, ffnsl2023, margin_of, paper, values_of
-from .reasons import AS_PUBLISHED, PUBLISHED_CODE, from_samples, tested_reasons
+from .reasons import AS_PUBLISHED, PUBLISHED_CODE, tested_reasons
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -93,12 +102,14 @@ class Preset:
         whole: whether baselines also learn from the large train sets, FFNSL is also run with constant
             penalties, at 95 to 99 %, too, with less background knowledge and, at high shares, on fifty train
             splits, and cards are also run on drawn decks.
+        trainings: of each network, with seeds from 0 on. All but the first tell how trainings differ.
         softmax, edl_gen: specs of the networks on MNIST.
     """
 
     baseline_percents: tuple[float, ...]
     repeats: int
     whole: bool
+    trainings: int = 1
     softmax: str = "softmax"
     edl_gen: str = "edl_gen"
 
@@ -115,6 +126,7 @@ PRESETS: Mapping[str, Preset] = {
         (*PERCENTS[:-1], *HIGH_PERCENTS),
         5,
         whole=True,
+        trainings=3,
         softmax="softmax:preset=paper",
         edl_gen="edl_gen:preset=paper",
     ),
@@ -216,7 +228,16 @@ def grid(tasks: Sequence[str], preset: Preset, splits: Path, mnist: Path | None 
                 jobs += plan(task, ours, networks=networks, **shifted)
         elif preset.whole and task == "follow_suit":
             jobs += plan(task, ["ffnsl"], shifts=list(STAND_INS), percents=PERCENTS, **shifted)
+    first = tuple(jobs)
+    for seed in range(1, preset.trainings):
+        jobs += [_of_seed(job, seed) for job in first if _again(job)]
     return list({job.key(): job for job in jobs}.values())
+
+
+def _again(job: Job) -> bool:
+    """Whether a run is repeated with other trainings of its network: one large train set, five small ones."""
+    most = 1 if job.size == "large" else 5
+    return job.source.startswith("mnist") and job.repeat <= most
 
 
 def of_workshop(jobs: Sequence[Job]) -> list[Job]:
@@ -300,33 +321,28 @@ def further_splits(jobs: Sequence[Job], store: Store) -> list[Job]:
 def _compared(jobs: Sequence[Job], store: Store) -> Iterator[tuple[Job, list[Figure]]]:
     """The figures of each setting, with a job of it."""
     asked = {replace(job, repeat=1).key(): job for job in jobs}
-    groups: dict[tuple[Any, ...], list[Record]] = {}
+    groups: dict[Job, list[Record]] = {}
     for record in store.latest().values():
         job = asked.get(replace(record.job, repeat=1).key()) if record.status == "ok" else None
         if job is not None:
             # Images and splits may have been in another folder.
             here = replace(record, job=replace(job, repeat=record.job.repeat))
-            groups.setdefault(_setting(job), []).append(here)
-    order = {_setting(job): k for k, job in reversed(list(enumerate(jobs)))}
+            groups.setdefault(replace(job, repeat=1), []).append(here)
+    order = {replace(job, repeat=1): k for k, job in reversed(list(enumerate(jobs)))}
     for setting in sorted(groups, key=lambda setting: order[setting]):
-        if "answers=published" in setting[_SETTING.index("learner")]:
+        seeds = range(PRESETS["paper"].trainings) if setting.network else (0,)
+        trainings = [_of_seed(setting, seed) for seed in seeds]
+        if "answers=published" in setting.learner or setting != trainings[0]:
             continue  # a condition of other figures
-        by_code = groups.get(_as_published(setting), ())
-        yield groups[setting][0].job, list(_figures(groups[setting], by_code, store))
+        published = AS_PUBLISHED.get(setting.learner, setting.learner)
+        by_code = [replace(one, learner=published) for one in trainings]
+        ours, theirs = ([groups[one] for one in some if one in groups] for some in (trainings, by_code))
+        yield setting, list(_figures(ours, theirs, store))
 
 
-def _as_published(setting: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The setting in which the same learner is that of the paper's code; the setting itself if it is."""
-    at = _SETTING.index("learner")
-    learner = AS_PUBLISHED.get(setting[at], setting[at])
-    return (*setting[:at], learner, *setting[at + 1 :])
-
-
-_SETTING = ("benchmark", "source", "track", "learner", "network", "size", "shift", "percent")
-
-
-def _setting(job: Job) -> tuple[Any, ...]:
-    return tuple(getattr(job, name) for name in _SETTING)
+def _of_seed(job: Job, seed: int) -> Job:
+    """A run with another training of its network."""
+    return replace(job, network=seeded(job.network, seed)) if job.network else job
 
 
 def _published(job: Job) -> pd.DataFrame:
@@ -364,14 +380,17 @@ class _Theirs:
         return cls(mean, dict(enumerate(known.get(tuple(row[name] for name in KEY), ()), start=1)))
 
 
-def _figures(records: Sequence[Record], by_code: Sequence[Record], store: Store) -> Iterator[Figure]:
+def _figures(
+    trainings: Sequence[Sequence[Record]], by_code: Sequence[Sequence[Record]], store: Store
+) -> Iterator[Figure]:
     """The figures of one setting.
 
     Args:
-        records: they differ in the repeat.
+        trainings: records that differ in the repeat, with each training of the network.
         by_code: those of the learner as the paper's code has it; the same ones if there is no other.
         store: has their predictions.
     """
+    records = trainings[0]
     job = records[0].job
     rows: Any = _published(job).to_dict("records")
     with_rules = {row["run"] for row in rows if row["metric"] == "rules"}
@@ -380,21 +399,20 @@ def _figures(records: Sequence[Record], by_code: Sequence[Record], store: Store)
         if metric == "output_lines" and row["run"] in with_rules:
             continue  # one more than the rules
         published, most = theirs.mean, max(_SPLITS["large"], theirs.mean.repeats)
-        for counting, every in _measured(metric, records):
+        for counting in dict(_measured(metric, records)):
+            every, error = _over_trainings(metric, counting, trainings)
             values = {repeat: value for repeat, value in every.items() if repeat <= most}
             if not values or (row["run"] == "more_repeats" and max(values) <= _SPLITS["large"]):
                 continue
             image_error = _image_error([r for r in records if r.job.repeat in values], metric, store)
-            figure = _judged(job, metric, counting, values, theirs, image_error)
+            figure = _judged(job, metric, counting, values, theirs, image_error, *error)
             if figure.power < POWER:
                 image_error = _image_error(records, metric, store)
-                means = _judged(job, metric, counting, every, replace(theirs, values={}), image_error)
+                means = _judged(job, metric, counting, every, replace(theirs, values={}), image_error, *error)
                 values, figure = (every, means) if means.power > figure.power else (values, figure)
             if figure.badge == "differs":
-                under = dict(_measured(metric, by_code)).get(counting, {}) if by_code else {}
-                sampled = _sampled(records, metric, store)
-                reason = tested_reasons(records, metric, values, under, sampled, published)
-                figure = replace(figure, reason=reason)
+                under, _ = _over_trainings(metric, counting, by_code)
+                figure = replace(figure, reason=tested_reasons(job, metric, values, under, published))
             yield replace(
                 figure,
                 learner=job.learner if row["learner"] in job.learner else str(row["learner"]),
@@ -403,13 +421,20 @@ def _figures(records: Sequence[Record], by_code: Sequence[Record], store: Store)
 
 
 def _judged(
-    job: Job, metric: str, counting: str, values: Mapping[int, float], theirs: _Theirs, image_error: float
+    job: Job,
+    metric: str,
+    counting: str,
+    values: Mapping[int, float],
+    theirs: _Theirs,
+    image_error: float,
+    *training_error: Mean,
 ) -> Figure:
     """A figure with its badge, and without a reason for a difference.
 
     Args:
         values: ours, by repeat.
         image_error: the standard error that comes of test images, which repeats share.
+        training_error: that of trainings, if there are several.
     """
     ours, published = Mean.of(list(values.values())), theirs.mean
     reason = _incomparable(job, metric, counting)
@@ -420,15 +445,15 @@ def _judged(
     if not reason:
         margin = margin_of(metric, job.learner, published.value)
         both = sorted(values.keys() & theirs.values.keys())
-        needed = repeats_needed(ours, published, margin, image_error)
+        needed = repeats_needed(ours, published, margin, image_error, *training_error)
         if len(both) >= _FEWEST:
             pairs = [values[k] for k in both], [theirs.values[k] for k in both]
-            compared = compare_paired(*pairs, margin, image_error)
+            compared = compare_paired(*pairs, margin, image_error, *training_error)
             apart = Mean.of([a - b for a, b in zip(*pairs, strict=True)])
-            enough = repeats_needed(apart, None, margin, image_error)
+            enough = repeats_needed(apart, None, margin, image_error, *training_error)
             needed = enough if enough is not None and enough <= len(theirs.values) else needed
         else:
-            compared = compare_means(ours, published, margin, image_error)
+            compared = compare_means(ours, published, margin, image_error, *training_error)
         if needed is not None and needed > _SPLITS[job.size]:
             needed = None
         fewest = ours.repeats if metric == "concept_accuracy_test" else min(ours.repeats, published.repeats)
@@ -509,25 +534,21 @@ def _measured(metric: str, records: Sequence[Record]) -> Iterator[tuple[str, dic
         yield "paper", values
 
 
-def _sampled(records: Sequence[Record], metric: str, store: Any) -> tuple[int, dict[int, float]]:
-    """How many samples the paper's probabilities of labels came from, and our values with as many.
+def _over_trainings(
+    metric: str, counting: str, trainings: Sequence[Sequence[Record]]
+) -> tuple[dict[int, float], list[Mean]]:
+    """Our values of a metric by repeat, and the error of one training more, which is the paper's.
 
-    No values for other metrics, and where that number is not known.
+    With fewer than three trainings the values are those of the first, and there is no error. Else their mean
+    over the repeats that all trainings have is that of all.
     """
-    job, found = records[0].job, dict[int, float]()
-    if metric not in ("brier_score", "framework_accuracy_problog") or not (job.network and job.splits):
-        return 0, found
-    where = f"{job.benchmark.partition(':')[0]} {Spec.parse(job.network).name}"
-    n = paper("ffnsl2023").samples.get(where, 0) if Spec.parse(job.learner).name == "ffnsl" else 0
-    if n:
-        task = registry.create("benchmark", job.benchmark)
-        valid = symbolic_split(task, "test", job.size, splits=Path(job.splits)).labels == 0
-        for record in records:
-            scores = example_scores(store, record, record.key, "brier_score")
-            if scores is not None:
-                both = from_samples(np.sqrt(scores / 2), valid, n)
-                found[record.job.repeat] = both[metric != "brier_score"]
-    return n, found
+    values = [dict(_measured(metric, records)).get(counting, {}) for records in trainings]
+    both = set[int].intersection(*map(set, values)) if len(values) >= _FEWEST else set()
+    if not both:
+        return (values or [{}])[0], []
+    means = [float(np.mean([one[repeat] for repeat in both])) for one in values]
+    apart = float(np.mean(means)) - means[0]
+    return {repeat: value + apart for repeat, value in values[0].items()}, [against_one(means)]
 
 
 @cache
