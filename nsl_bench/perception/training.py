@@ -32,8 +32,10 @@ Precision = Literal["float32", "bfloat16"]
 PRECISION = "what layers compute in during training; ``bfloat16`` is faster on processors that have it"
 """The meaning of an option for it."""
 
-_PAPER_THREADS = 4
-"""Whatever the number of cores: sums over several threads depend on how many there are."""
+_PAPER_THREADS = 2
+"""Whatever the number of cores: sums over several threads depend on how many there are.
+
+On two cores a step of EDL-GEN takes 0.12 s on two threads, 0.19 s on four and 0.22 s on one."""
 
 
 @dataclass(frozen=True, kw_only=True)
