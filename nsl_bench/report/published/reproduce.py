@@ -270,6 +270,7 @@ def names_images(splits: Path) -> bool:
         return "images" in file.readline()
 
 
+@cache
 def paper_atoms(benchmark: str, hypothesis: Hypothesis) -> int:
     """Atoms as the paper's code counts them (`ffnsl2023.toml`): body literals only.
 
