@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import shutil
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +26,9 @@ from nsl_bench.core import cache, registry
 from nsl_bench.core.registry import Spec
 from nsl_bench.core.types import BLANK
 from nsl_bench.data.splits import make_source
-from nsl_bench.perception.trained_networks import BINS, EDGES, add_to_index, histogram, identity, trained
+from nsl_bench.perception.trained_networks import BINS, add_to_index, histogram, identity, trained
 from nsl_bench.report.published.papers import ffnsl2023
+from nsl_bench.report.published.reproduce import CONFIDENCES
 from nsl_bench.report.style import COLOURS, legend, save, subplots
 from nsl_bench.run.bench import Bench
 from nsl_bench.run.plan import plan, seeded
@@ -45,7 +45,6 @@ NETWORKS = {
 TASKS = ("sudoku_4x4", "sudoku_9x9")
 SHIFT, PERCENTS, REPEATS = "rotate90", range(0, 101, 10), range(1, 6)
 CLOSE = 0.02
-_OF_BINS = {f"confidence_share_{low:.2f}_{high:.2f}": k for k, (low, high) in enumerate(pairwise(EDGES))}
 _ON = {"concept_accuracy_test": "test", "concept_accuracy_train": "train"}
 
 
@@ -98,12 +97,12 @@ def figures(shared: Path, task: str, spec: str, seed: int, bench: Bench) -> Iter
                 filled = data.split.concepts != BLANK
                 right = (data.predictions.concepts == data.split.concepts)[filled]
                 seen[part].append((right.mean(), data.predictions.confidence[filled]))
-        shares = histogram(np.concatenate([confidence for _, confidence in seen["train"]]))
+        counts = histogram(np.concatenate([confidence for _, confidence in seen["train"]]))
         rows = published[published["percent"] == percent]
         for row in rows.to_dict("records"):
             metric = str(row["metric"])
-            if metric in _OF_BINS:
-                measured = shares[_OF_BINS[metric]]
+            if metric in CONFIDENCES:
+                measured = float(counts[CONFIDENCES.index(metric)] / counts.sum())
             elif metric in _ON:
                 measured = float(np.mean([accuracy for accuracy, _ in seen[_ON[metric]]]))
             else:
@@ -168,7 +167,7 @@ def write(docs: Path) -> Path:
 
 def _draw(table: pd.DataFrame, path: Path) -> None:
     """Published and measured histograms without and with shift, a panel a task and published network."""
-    table = table[table["metric"].isin(_OF_BINS)]
+    table = table[table["metric"].isin(CONFIDENCES)]
     panels = [(task, name, str(p)) for task in TASKS for name in ("softmax", "edl_gen") for p in (0, 100)]
     drawn, axes = subplots(2, 4, figsize=(12, 5))
     handles = {}
@@ -179,7 +178,7 @@ def _draw(table: pd.DataFrame, path: Path) -> None:
         specs = list(dict.fromkeys(rows["network"]))
         width = 0.8 / (len(specs) + 1)
         for k, spec in enumerate(specs):
-            own = rows[rows["network"] == spec].set_index("metric").loc[list(_OF_BINS)]
+            own = rows[rows["network"] == spec].set_index("metric").loc[list(CONFIDENCES)]
             label = spec.partition(":")[2] or "default"
             bar = axis.bar(place + (k + 1) * width, own["measured"], width, color=COLOURS[k + 1])
             handles.setdefault(f"measured, {label}", bar)

@@ -365,11 +365,10 @@ class Figures:
         return self.histogram[-1]
 
 
-def histogram(confidence: npt.NDArray[np.floating]) -> tuple[float, ...]:
-    """The share of confidences [n] in each of `BINS`."""
+def histogram(confidence: npt.NDArray[np.floating]) -> Ints:
+    """int64 [6]: how many confidences [n] are in each of `BINS`."""
     place = np.searchsorted(np.array(EDGES[1:-1]), confidence.astype(np.float64), side="left")
-    counts = np.bincount(place, minlength=len(BINS))
-    return tuple((counts / max(1, len(confidence))).tolist())
+    return np.bincount(place, minlength=len(BINS))
 
 
 def sample(source: ImageSource, part: PoolPart, limit: int) -> Ints:
@@ -400,5 +399,5 @@ def figures(
         accuracy=float(np.mean(probabilities.argmax(axis=1) == labels)),
         calibration_error=calibration_error(probabilities, labels),
         confidence=float(confidence.mean(dtype=np.float64)),
-        histogram=histogram(confidence),
+        histogram=tuple((histogram(confidence) / len(rows)).tolist()),
     )

@@ -19,12 +19,11 @@ from nsl_bench.core.metrics import predictions as measure
 from nsl_bench.core.types import BLANK, Bools, Floats, Hypothesis, Ints8, Ints16, Predictions, Split
 from nsl_bench.learners.queries import answer_of
 from nsl_bench.logic.guarded.child import Allowance
+from nsl_bench.perception.trained_networks import histogram
 from nsl_bench.run.agreement import Answered, labels_by_rules
 
 CAUSES = ("concepts", "rule", "either", "both")
 """What repairs an error: true concepts alone, the true rule alone, either, or only both together."""
-
-_BINS = 10
 
 
 @dataclass(frozen=True)
@@ -149,17 +148,16 @@ def perceived(benchmark: Benchmark, split: Split, predictions: Predictions) -> d
     """Counts of a network's predicted concepts in a split, and a histogram of its confidence.
 
     Returns:
-        ``concepts``: count of each concept; ``confidence``: counts in ten equal-width bins of 0..1; where no
+        ``concepts``: count of each concept; ``confidence``: counts in `BINS`; where no
         slot is blank, under the names of `Benchmark.recognised`, how many are right, and of how many.
     """
     filled = split.concepts != BLANK
     counts = np.bincount(predictions.concepts[filled], minlength=len(split.concept_space))
-    bins = np.minimum((predictions.confidence[filled] * _BINS).astype(int), _BINS - 1)
     recognised: Mapping[str, Bools] = {}
     if filled.all():
         recognised = benchmark.recognised(split.concepts, predictions.concepts, split.labels)
     return {
         "concepts": dict(zip(split.concept_space.concepts, counts.tolist(), strict=True)),
-        "confidence": np.bincount(bins, minlength=_BINS).tolist(),
+        "confidence": histogram(predictions.confidence[filled]).tolist(),
         **{name: [int(right.sum()), right.size] for name, right in recognised.items()},
     }

@@ -56,7 +56,7 @@ class Record(Written):
             sampled examples, the widest interval, and the largest standard error. Empty if the learner's own
             probabilities were used.
         perception: for ``"train"`` and ``"test"``, counts of the network's predicted concepts (``concepts``),
-            and of its confidences in ten bins of 0..1 (``confidence``).
+            and of its confidences in the FFNSL paper's six bins (``confidence``).
         tuning: for a tuned learner, the number of ``trials`` and of those that ``failed``, the ``chosen``
             options and their ``validation_accuracy``.
         shares_fit_of: key of the run of the same sweep whose fit this run tests on another test set; the

@@ -211,6 +211,20 @@ def test_trainings_that_differ_are_charged(splits: Path, tmp_path: Path) -> None
     assert unlike.measured == pytest.approx(0.97), "the mean over trainings that lie around it"
 
 
+def test_a_networks_confidences_are_compared(splits: Path, tmp_path: Path) -> None:
+    place = write_splits(splits, "sudoku_4x4") / "sudoku_4x4"
+    jobs = plan("sudoku_4x4", ["ffnsl"], networks="softmax", splits=place, repeats=range(1, 6))
+    for name, counts in (("new", [0, 0, 0, 1, 1, 998]), ("old", [1] * 10)):
+        store = Store(tmp_path / name)
+        for job in jobs:
+            store.add(Record(job, "ok", perception={"train": {"concepts": {}, "confidence": counts}}))
+        found = compare(jobs, store)
+        assert len(found) == (6 if name == "new" else 0), "bins of older runs are others"
+        for figure, count in zip(found, counts, strict=False):
+            assert figure.metric.startswith("confidence_share") and figure.measured == count / 1000
+            assert figure.badge == "reproduced"
+
+
 def test_a_published_figure_counts_once(splits: Path, tmp_path: Path) -> None:
     write_splits(splits, "sudoku_4x4")
     store, jobs = Store(tmp_path / "runs"), []

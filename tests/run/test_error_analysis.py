@@ -12,6 +12,7 @@ from nsl_bench.core.types import BLANK, Hypothesis, Predictions, one_hot
 from nsl_bench.learners.base import About
 from nsl_bench.learners.view import View
 from nsl_bench.logic.inference.crisp import crisp_labels
+from nsl_bench.perception.trained_networks import BINS
 from nsl_bench.run.agreement import BOUND
 from nsl_bench.run.bench import Bench, Outcome
 from nsl_bench.run.error_analysis import CAUSES, analyse_errors, perceived
@@ -96,7 +97,7 @@ def test_what_was_perceived() -> None:
     found = perceived(Patches(), split, seen(split, np.random.default_rng(3)))
     shown = int((split.concepts != BLANK).sum())
     assert sum(found["concepts"].values()) == sum(found["confidence"]) == shown
-    assert list(found["concepts"]) == ["dark", "grey", "bright"]
+    assert list(found["concepts"]) == ["dark", "grey", "bright"] and len(found["confidence"]) == len(BINS)
 
 
 class Answers:

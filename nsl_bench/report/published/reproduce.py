@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -21,6 +22,7 @@ from nsl_bench.core.metrics import METRICS
 from nsl_bench.core.registry import Spec
 from nsl_bench.core.types import Hypothesis
 from nsl_bench.data.splits import symbolic_split
+from nsl_bench.perception.trained_networks import EDGES
 from nsl_bench.report.intervals import example_scores
 from nsl_bench.run.job import Job
 from nsl_bench.run.plan import plan, seeded
@@ -86,6 +88,9 @@ _ON_IMAGES = frozenset(
     {"framework_accuracy", "framework_accuracy_problog", "brier_score", "concept_accuracy_test"}
 )
 
+
+CONFIDENCES = tuple(f"confidence_share_{low:.2f}_{high:.2f}" for low, high in pairwise(EDGES))
+"""The paper's names of shares of a network's confidences on train images."""
 
 _OURS = {"framework_accuracy_problog": "framework_accuracy_probabilistic", "output_lines": "rules"}
 """Our metric for the paper's."""
@@ -519,6 +524,12 @@ def _measured(metric: str, records: Sequence[Record]) -> Iterator[tuple[str, dic
         rules = {r.job.repeat: r.hypothesis for r in records if r.hypothesis is not None}
         yield "paper", {k: float(paper_atoms(job.benchmark, hypothesis)) for k, hypothesis in rules.items()}
         yield "ours", values
+    elif metric in CONFIDENCES:
+        seen: dict[int, Any] = {
+            r.job.repeat: r.perception.get("train", {}).get("confidence", ()) for r in records
+        }
+        counts = {k: one for k, one in seen.items() if len(one) == len(CONFIDENCES)}
+        yield "paper", {k: one[CONFIDENCES.index(metric)] / sum(one) for k, one in counts.items()}
     elif metric == "output_lines":
         yield "paper", {k: number + 1 for k, number in values.items()}
     elif metric == "framework_accuracy" and learner == "ffnsl" and job.benchmark == "follow_suit":
