@@ -81,7 +81,6 @@ results: $(SETUP)
 	NSL_BENCH_UCI=$(SHARED)/data/uci $(BIN)/python benchmarks/neuid3.py uci --repeats 10
 	for paper in ffnsl2023 ffnsl2021 nsl2020; do $(BIN)/nsl-bench reproduce $$paper --preset paper \
 		--data $(SHARED)/data --out results/$$paper || exit; done
-	$(BIN)/python benchmarks/paper_networks.py confidence --shared $(SHARED)
 	$(BIN)/python benchmarks/papers.py --data $(SHARED)/data
 	$(BIN)/python benchmarks/pages.py
 

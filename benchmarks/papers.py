@@ -16,14 +16,17 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pictures
 from pages import DOCS, Top, kept, markdown, write
 
+from nsl_bench.perception.trained_networks import BINS
 from nsl_bench.report.published import papers
 from nsl_bench.report.published.pages import coverage, read_figures, write_report
-from nsl_bench.report.published.reproduce import Figure
+from nsl_bench.report.published.reproduce import CONFIDENCES, Figure
 from nsl_bench.report.published.tabulated import reproduction
+from nsl_bench.report.style import COLOURS, legend, save, subplots
 from nsl_bench.run.job import Job
 from nsl_bench.run.store import Store
 
@@ -116,6 +119,31 @@ def curves(figures: Sequence[Figure], path: Path) -> None:
         pictures.lines(found.sort_values(["panel", "line", "share"]), path, columns=2)
 
 
+def histograms(figures: Sequence[Figure], path: Path) -> None:
+    """Published and measured histograms of confidence without and with shift, a panel a task and network."""
+    found = {
+        (f.benchmark, f.network, f.percent, f.metric): (f.published, f.measured)
+        for f in figures
+        if f.metric in CONFIDENCES
+    }
+    panels = sorted({key[:3] for key in found if key[2] in (0, 100)})
+    if not panels:
+        return
+    drawn, axes = subplots(-(-len(panels) // 4), 4, figsize=(12, 5))
+    place, handles = np.arange(len(BINS)), {}
+    for axis, (task, network, percent) in zip(axes.flat, panels, strict=False):
+        both = zip(*(found[task, network, percent, metric] for metric in CONFIDENCES), strict=True)
+        for k, (side, shares) in enumerate(zip(("published", "measured"), both, strict=True)):
+            handles[side] = axis.bar(place + 0.4 * k, shares, 0.4, color=COLOURS[k])
+        axis.set_title(f"{task}, {network}, {percent:g} % shifted", fontsize=9)
+        axis.set_xticks(place + 0.2, BINS, fontsize=6, rotation=30)
+        axis.set_ylim(0, 1)
+    for axis in axes.flat[len(panels) :]:
+        axis.remove()
+    legend(drawn, handles)
+    save(drawn, path)
+
+
 def hours(name: str, data: Path) -> dict[str, object]:
     """How many runs a paper has in each preset, and their hours on two cores."""
     row: dict[str, object] = {"paper": name}
@@ -142,6 +170,7 @@ def main() -> None:
         if figures and (not options.papers or name in options.papers):
             command = f"nsl-bench reproduce {name} --preset paper --data DATA --out results/{name}"
             curves(figures, docs / name / "curves.png")
+            histograms(figures, docs / name / "histograms.png")
             write_report(figures, docs / name, command, docs / f"{name}.md", name=name)
         rows.append({"paper": name, "state": "before", **before.loc[name].to_dict()})
         rows.append({"paper": name, "state": "now", **coverage(name, figures), "runs": source})

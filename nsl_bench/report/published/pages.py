@@ -31,6 +31,12 @@ _COLOURS: dict[Badge, str] = {
     "undecidable": COLOURS[4],
     "not comparable": "#bbbbbb",
 }
+_PICTURES = {
+    "curves.png": "The paper's curves, dashed, and measured ones",
+    "histograms.png": "Histograms of the networks' confidence, published and measured",
+}
+"""Further pictures of a page, by file, and what they show."""
+
 _WIDE = ("atoms", "rules", "learning_time")
 """Metrics on logarithmic axes."""
 
@@ -145,17 +151,14 @@ def write_report(
 
     Args:
         command: that makes the report again.
-        page: the page, if it is not ``report.md``. It shows ``curves.png`` if that is in `out`.
+        page: the page, if it is not ``report.md``. It also shows those of `_PICTURES` that are in `out`.
         name: of the paper.
     """
     import pandas as pd
 
     out.mkdir(parents=True, exist_ok=True)
     report, numbers, picture = page or out / "report.md", out / "report.csv", out / "report.png"
-    curves = out / "curves.png"
-    link = {
-        path: Path(os.path.relpath(path, report.parent)).as_posix() for path in (numbers, picture, curves)
-    }
+    there = Path(os.path.relpath(out, report.parent))
     about, counted = paper(name), one_each(figures)
     groups = by_group(counted)
     fates = pd.DataFrame([coverage(name, figures)]).to_markdown(index=False, disable_numparse=True)
@@ -164,10 +167,14 @@ def write_report(
         f"Which figures of the {about.short} paper are reproduced?",
         f"**{_answer(counted)}**",
         f"Made by `{command}`.",
-        f"![Published against measured figures]({link[picture]})",
-        *([f"![The paper's curves, dashed, and measured ones]({link[curves]})"] if curves.is_file() else []),
+        f"![Published against measured figures]({(there / picture.name).as_posix()})",
+        *(
+            f"![{told}]({(there / file).as_posix()})"
+            for file, told in _PICTURES.items()
+            if (out / file).is_file()
+        ),
         _most_different(groups),
-        f"{summary(counted)} All of them: [{numbers.name}]({link[numbers]}).",
+        f"{summary(counted)} All of them: [{numbers.name}]({(there / numbers.name).as_posix()}).",
         fates,
         f"## Causes\n\n{_by_cause(name, counted)}",
         "## By task and metric",
