@@ -84,7 +84,7 @@ class Comparison:
 
 
 def compare_means(
-    first: Mean, second: Mean, margin: float, known_std_err: float = 0.0, *others: Mean
+    first: Mean, second: Mean, margin: float, known_std_err: float = 0.0, *trainings: Mean
 ) -> Comparison:
     """Compare two independent means.
 
@@ -92,45 +92,53 @@ def compare_means(
         margin: equivalence margin, above 0.
         known_std_err: known standard error of what is the same over repeats but differs between the two
             means, such as test images.
-        others: further errors of the difference, such as that of networks; their values do not count.
+        trainings: the mean over trainings of a network, where `first` is one over several and `second` is of
+            one training more. Equivalence is that of the mean over trainings with `second` as it is; a
+            difference is one that is greater than those between trainings.
     """
-    return _compared(first.value - second.value, (first, second, *others), margin, known_std_err)
+    return _compared(first.value - second.value, (first, second), margin, known_std_err, *trainings)
 
 
 def compare_paired(
-    first: Sequence[float], second: Sequence[float], margin: float, known_std_err: float = 0.0, *others: Mean
+    first: Sequence[float],
+    second: Sequence[float],
+    margin: float,
+    known_std_err: float = 0.0,
+    *trainings: Mean,
 ) -> Comparison:
     """Compare two methods that share their train splits by the differences in each.
 
     Args:
         first, second: values by train split.
-        margin, known_std_err, others: as in `compare_means`.
+        margin, known_std_err, trainings: as in `compare_means`.
     """
     differences = Mean.of([a - b for a, b in zip(first, second, strict=True)])
-    return _compared(differences.value, (differences, *others), margin, known_std_err)
+    return _compared(differences.value, (differences,), margin, known_std_err, *trainings)
 
 
-def against_one(values: Sequence[float]) -> Mean:
-    """The error of the difference between the mean of such values and one more, for `compare_means`."""
-    own = Mean.of(values)
-    return replace(own, std_err=own.std_err * math.sqrt(own.repeats + 1))
-
-
-def _compared(difference: float, means: Sequence[Mean], margin: float, known_std_err: float) -> Comparison:
+def _compared(
+    difference: float, means: Sequence[Mean], margin: float, known_std_err: float, *trainings: Mean
+) -> Comparison:
     """A difference whose variance is the sum of those of independent means and of a known one."""
-    parts = [(mean.std_err**2, mean.repeats - 1) for mean in means]
-    error = math.sqrt(sum(variance for variance, _ in parts) + known_std_err**2)
+    error, df = _error((*means, *trainings), known_std_err)
     if error <= _NOTHING:
         equal, alike = abs(difference) <= _NOTHING, abs(difference) < margin
         return Comparison(
             difference, 0.0, math.inf, margin, float(not alike), float(equal), power=float(margin > 0)
         )
-    # Satterthwaite's degrees of freedom of a sum of variances; what is known has infinitely many.
-    total = sum(variance**2 / n for variance, n in parts if variance > 0 and n > 0)
-    df = error**4 / total if total > 0 else math.inf
+    one_more = [replace(mean, std_err=mean.std_err * math.sqrt(mean.repeats + 1)) for mean in trainings]
+    wider, fewer = _error((*means, *one_more), known_std_err)
     p_equivalent = _beyond((margin - abs(difference)) / error, df)
-    p_different = 2 * _beyond(abs(difference) / error, df)
+    p_different = 2 * _beyond(abs(difference) / wider, fewer)
     return Comparison(difference, error, df, margin, p_equivalent, p_different, _power(margin / error, df))
+
+
+def _error(means: Sequence[Mean], known_std_err: float) -> tuple[float, float]:
+    """The standard error of a sum and Satterthwaite's degrees of freedom; what is known has infinite ones."""
+    parts = [(mean.std_err**2, mean.repeats - 1) for mean in means]
+    error = math.sqrt(sum(variance for variance, _ in parts) + known_std_err**2)
+    total = sum(variance**2 / n for variance, n in parts if variance > 0 and n > 0)
+    return error, error**4 / total if total > 0 else math.inf
 
 
 def _beyond(value: float, df: float) -> float:
@@ -175,7 +183,7 @@ def image_error(scores: Floats, strata: Ints) -> float:
 
 
 def repeats_needed(
-    first: Mean, second: Mean | None, margin: float, known_std_err: float = 0.0, *others: Mean
+    first: Mean, second: Mean | None, margin: float, known_std_err: float = 0.0, *trainings: Mean
 ) -> int | None:
     """The fewest repeats of `first` with which equivalence could be shown with enough power.
 
@@ -183,7 +191,7 @@ def repeats_needed(
 
     Args:
         second: the other mean; None if `first` is that of paired differences.
-        margin, known_std_err, others: as in `compare_means`.
+        margin, known_std_err, trainings: as in `compare_means`.
 
     Returns:
         None where a thousand would not do: the error of the other side is too large.
@@ -192,8 +200,8 @@ def repeats_needed(
 
     def enough(n: int) -> bool:
         planned = replace(first, std_err=deviation / math.sqrt(n), repeats=n)
-        means = (planned, *others) if second is None else (planned, second, *others)
-        return _compared(0.0, means, margin, known_std_err).power >= POWER
+        means = (planned,) if second is None else (planned, second)
+        return _compared(0.0, means, margin, known_std_err, *trainings).power >= POWER
 
     if not enough(_MOST_REPEATS):
         return None

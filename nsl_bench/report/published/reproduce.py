@@ -29,16 +29,7 @@ from nsl_bench.run.plan import plan, seeded
 from nsl_bench.run.record import Record
 from nsl_bench.run.store import Store
 
-from .equivalence import (
-    POWER,
-    Comparison,
-    Mean,
-    against_one,
-    compare_means,
-    compare_paired,
-    image_error,
-    repeats_needed,
-)
+from .equivalence import POWER, Comparison, Mean, compare_means, compare_paired, image_error, repeats_needed
 from .papers import KEY, ffnsl2023, margin_of, paper, values_of
 from .reasons import AS_PUBLISHED, PUBLISHED_CODE, tested_reasons
 
@@ -406,15 +397,15 @@ def _figures(
             continue  # one more than the rules
         published, most = theirs.mean, max(_SPLITS["large"], theirs.mean.repeats)
         for counting in dict(_measured(metric, records)):
-            every, error = _over_trainings(metric, counting, trainings)
+            every, mean = _over_trainings(metric, counting, trainings)
             values = {repeat: value for repeat, value in every.items() if repeat <= most}
             if not values or (row["run"] == "more_repeats" and max(values) <= _SPLITS["large"]):
                 continue
             image_error = _image_error([r for r in records if r.job.repeat in values], metric, store)
-            figure = _judged(job, metric, counting, values, theirs, image_error, *error)
+            figure = _judged(job, metric, counting, values, theirs, image_error, *mean)
             if figure.power < POWER:
                 image_error = _image_error(records, metric, store)
-                means = _judged(job, metric, counting, every, replace(theirs, values={}), image_error, *error)
+                means = _judged(job, metric, counting, every, replace(theirs, values={}), image_error, *mean)
                 values, figure = (every, means) if means.power > figure.power else (values, figure)
             if figure.badge == "differs":
                 under, _ = _over_trainings(metric, counting, by_code)
@@ -433,14 +424,14 @@ def _judged(
     values: Mapping[int, float],
     theirs: _Theirs,
     image_error: float,
-    *training_error: Mean,
+    *trainings: Mean,
 ) -> Figure:
     """A figure with its badge, and without a reason for a difference.
 
     Args:
         values: ours, by repeat.
         image_error: the standard error that comes of test images, which repeats share.
-        training_error: that of trainings, if there are several.
+        trainings: the mean over trainings of the network, if there are several.
     """
     ours, published = Mean.of(list(values.values())), theirs.mean
     reason = _incomparable(job, metric, counting)
@@ -451,15 +442,15 @@ def _judged(
     if not reason:
         margin = margin_of(metric, job.learner, published.value)
         both = sorted(values.keys() & theirs.values.keys())
-        needed = repeats_needed(ours, published, margin, image_error, *training_error)
+        needed = repeats_needed(ours, published, margin, image_error, *trainings)
         if len(both) >= _FEWEST:
             pairs = [values[k] for k in both], [theirs.values[k] for k in both]
-            compared = compare_paired(*pairs, margin, image_error, *training_error)
+            compared = compare_paired(*pairs, margin, image_error, *trainings)
             apart = Mean.of([a - b for a, b in zip(*pairs, strict=True)])
-            enough = repeats_needed(apart, None, margin, image_error, *training_error)
+            enough = repeats_needed(apart, None, margin, image_error, *trainings)
             needed = enough if enough is not None and enough <= len(theirs.values) else needed
         else:
-            compared = compare_means(ours, published, margin, image_error, *training_error)
+            compared = compare_means(ours, published, margin, image_error, *trainings)
         if needed is not None and needed > _SPLITS[job.size]:
             needed = None
         fewest = ours.repeats if metric == "concept_accuracy_test" else min(ours.repeats, published.repeats)
@@ -549,10 +540,10 @@ def _measured(metric: str, records: Sequence[Record]) -> Iterator[tuple[str, dic
 def _over_trainings(
     metric: str, counting: str, trainings: Sequence[Sequence[Record]]
 ) -> tuple[dict[int, float], list[Mean]]:
-    """Our values of a metric by repeat, and the error of one training more, which is the paper's.
+    """Our values of a metric by repeat, and their mean over trainings.
 
-    With fewer than three trainings the values are those of the first, and there is no error. Else their mean
-    over the repeats that all trainings have is that of all.
+    With fewer than three trainings the values are those of the first, and there is no such mean. Else their
+    mean over the repeats that all trainings have is that of all.
     """
     values = [dict(_measured(metric, records)).get(counting, {}) for records in trainings]
     both = set[int].intersection(*map(set, values)) if len(values) >= _FEWEST else set()
@@ -560,7 +551,7 @@ def _over_trainings(
         return (values or [{}])[0], []
     means = [float(np.mean([one[repeat] for repeat in both])) for one in values]
     apart = float(np.mean(means)) - means[0]
-    return {repeat: value + apart for repeat, value in values[0].items()}, [against_one(means)]
+    return {repeat: value + apart for repeat, value in values[0].items()}, [Mean.of(means)]
 
 
 @cache
