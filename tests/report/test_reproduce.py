@@ -176,10 +176,10 @@ def test_a_figure_gets_the_train_splits_that_it_needs(splits: Path, tmp_path: Pa
 
     few = run(range(1, 6))
     assert few.badge == "not enough data" and few.repeats == 5 < few.needed <= 30
-    further = further_splits([job], store)
+    further = further_splits([job], None, store)
     assert [one.repeat for one in further] == list(range(6, int(few.needed) + 1))
     many = run([one.repeat for one in further])
-    assert many.repeats == few.needed and many.power >= 0.8 and further_splits([job], store) == []
+    assert many.repeats == few.needed and many.power >= 0.8 and further_splits([job], None, store) == []
 
 
 def test_trainings_that_differ_are_charged(splits: Path, tmp_path: Path) -> None:

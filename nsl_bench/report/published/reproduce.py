@@ -7,7 +7,7 @@ public) and, in the preset ``paper``, on drawn decks that stand for them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import pairwise
@@ -231,7 +231,7 @@ def grid(tasks: Sequence[str], preset: Preset, splits: Path, mnist: Path | None 
 
 
 def _again(job: Job) -> bool:
-    """Whether a run is repeated with other trainings of its network: on all small train sets, one large one."""
+    """Whether a run is repeated with other trainings of its network: on small train sets, and one large one."""
     return job.source.startswith("mnist") and (job.size == "small" or job.repeat == 1)
 
 
@@ -296,15 +296,18 @@ def compare(jobs: Sequence[Job], store: Store) -> list[Figure]:
     return [figure for _, figures in _compared(jobs, store) for figure in figures]
 
 
-def further_splits(jobs: Sequence[Job], store: Store) -> list[Job]:
+def further_splits(jobs: Sequence[Job], shown: Callable[[Figure], bool] | None, store: Store) -> list[Job]:
     """The runs on further train splits without which a figure has not enough data.
 
     How many it takes is told by the spread of the finished runs, not by their difference to the paper.
+
+    Args:
+        shown: which figures count; all of them if None.
     """
     done = store.latest()
     further: dict[str, Job] = {}
     for job, figures in _compared(jobs, store):
-        short = [figure.needed for figure in figures if figure.badge == "not enough data"]
+        short = [figure.needed for figure in filter(shown, figures) if figure.badge == "not enough data"]
         needed = int(np.nan_to_num(short, nan=_FEWEST).max(initial=0))
         folder = Path(job.splits or "") / job.size
         for repeat in range(1, needed + 1):

@@ -251,11 +251,13 @@ def reproduction(
     if name.startswith("ffnsl"):
         mnist = data / "mnist" if images and (data / "mnist").is_dir() else None
         jobs = grid(tasks or TASKS, PRESETS[preset], data / "ffnsl_splits", mnist)
-        if name == "ffnsl2023":
-            whole = Reproduction(jobs, partial(compare, jobs), minutes)
-            return replace(whole, further=partial(further_splits, jobs)) if PRESETS[preset].whole else whole
-        jobs = of_workshop(jobs)
-        return Reproduction(jobs, lambda store: list(filter(in_workshop, compare(jobs, store))), minutes)
+        shown: Callable[[Figure], bool] | None = None
+        if name == "ffnsl2021":
+            jobs, shown = of_workshop(jobs), in_workshop
+        whole = Reproduction(jobs, lambda store: list(filter(shown, compare(jobs, store))), minutes)
+        return (
+            replace(whole, further=partial(further_splits, jobs, shown)) if PRESETS[preset].whole else whole
+        )
     if (data / "uci").is_dir():
         os.environ.setdefault(FOLDER_VARIABLE, str(data / "uci"))
     rows = planned(name, preset, data)
