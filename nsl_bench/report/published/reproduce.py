@@ -231,7 +231,7 @@ def grid(tasks: Sequence[str], preset: Preset, splits: Path, mnist: Path | None 
 
 
 def _again(job: Job) -> bool:
-    """Whether a run is repeated with other trainings of its network: on small train sets and one large set."""
+    """Whether a run is repeated with other trainings of its network: all on small sets, one on a large set."""
     return job.source.startswith("mnist") and (job.size == "small" or job.repeat == 1)
 
 
