@@ -231,7 +231,7 @@ def grid(tasks: Sequence[str], preset: Preset, splits: Path, mnist: Path | None 
 
 
 def _again(job: Job) -> bool:
-    """Whether a run is repeated with other trainings of its network: all on small sets, one on a large set."""
+    """Whether a run is repeated with other trainings: on small train sets, and on one large one."""
     return job.source.startswith("mnist") and (job.size == "small" or job.repeat == 1)
 
 
