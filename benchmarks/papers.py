@@ -94,7 +94,7 @@ def figures_of(name: str, data: Path, results: Path, docs: Path) -> tuple[list[F
     if not new:
         return list(figures.values()), "Made from the last report." if figures else "No runs yet."
     left = len(figures.keys() - new.keys())
-    told = f"Made from runs, and {left:,} figures from the last report." if left else ""
+    told = f"Made from runs; from the last report: {left:,}." if left else ""
     return list((figures | new).values()), told
 
 

@@ -66,7 +66,12 @@ class Tested:
 
 
 def check_reason(
-    condition: str, plain: Mapping[int, float], under: Mapping[int, float], published: Mean, margin: float
+    condition: str,
+    plain: Mapping[int, float],
+    under: Mapping[int, float],
+    published: Mean,
+    margin: float,
+    *trainings: Mean,
 ) -> Tested | None:
     """Test a reason.
 
@@ -74,6 +79,7 @@ def check_reason(
         condition: description, which follows "with".
         plain: the figure by train split, without the condition.
         under: the figure by train split, under the condition.
+        margin, trainings: as in `compare_means`.
 
     Returns:
         The tests; None if both have fewer than two train splits in common.
@@ -84,12 +90,20 @@ def check_reason(
     first, second = (np.array([values[repeat] for repeat in both]) for values in (plain, under))
     measured = Mean.of(second.tolist())
     p_moved = float(paired_p_values((first - second)[None])[0])
-    compared, before = compare_means(measured, published, margin), float(first.mean()) - published.value
+    compared, before = (
+        compare_means(measured, published, margin, 0.0, *trainings),
+        float(first.mean()) - published.value,
+    )
     return Tested(condition, measured, compared, p_moved, before)
 
 
 def tested_reasons(
-    job: Job, metric: str, plain: Mapping[int, float], by_code: Mapping[int, float], published: Mean
+    job: Job,
+    metric: str,
+    plain: Mapping[int, float],
+    by_code: Mapping[int, float],
+    published: Mean,
+    *trainings: Mean,
 ) -> str:
     """The reason of a difference that holds when it is tested; empty if none does.
 
@@ -97,10 +111,11 @@ def tested_reasons(
         job: one of the runs.
         plain: our values by repeat.
         by_code: those of the learner as the paper's code has it.
+        trainings: their mean over trainings of the network, if there are several.
     """
     if job.learner not in AS_PUBLISHED:
         return ""
     condition = f"{_CONDITIONS[job.learner.partition(':')[0]]} ({AS_PUBLISHED[job.learner]})"
     margin = margin_of(metric, job.learner, published.value)
-    tested = check_reason(condition, plain, by_code, published, margin)
+    tested = check_reason(condition, plain, by_code, published, margin, *trainings)
     return str(tested) if tested is not None and tested.holds else ""

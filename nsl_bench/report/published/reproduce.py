@@ -410,8 +410,9 @@ def _figures(
                 means = _judged(job, metric, counting, every, replace(theirs, values={}), image_error, *mean)
                 values, figure = (every, means) if means.power > figure.power else (values, figure)
             if figure.badge == "differs":
-                under, _ = _over_trainings(metric, counting, by_code)
-                figure = replace(figure, reason=tested_reasons(job, metric, values, under, published))
+                under, over = _over_trainings(metric, counting, by_code)
+                reason = tested_reasons(job, metric, values, under, published, *over)
+                figure = replace(figure, reason=reason)
             yield replace(
                 figure,
                 learner=job.learner if row["learner"] in job.learner else str(row["learner"]),
