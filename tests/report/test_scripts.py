@@ -146,7 +146,7 @@ def test_figures_without_runs_stay_as_in_the_last_report(
     figures, told = papers.figures_of(name, tmp_path, tmp_path / "results", tmp_path)
     assert [papers.what(one) for one in figures] == [papers.what(one) for one in (*old, of_runs[2])]
     assert figures[0].measured == 0.5 and figures[1].repeats == old[1].repeats > 1
-    assert told == f"Made from runs, and {len(old) - 1} figures from the last report."
+    assert told == f"Made from runs; from the last report: {len(old) - 1}."
 
 
 def test_what_is_kept_starts_the_next_study(script: Script, tmp_path: Path) -> None:
