@@ -21,12 +21,12 @@ import pandas as pd
 import pictures
 from pages import DOCS, Top, kept, markdown, write
 
-from nsl_bench.perception.trained_networks import BINS
+from nsl_bench.perception.trained_networks import Figures
+from nsl_bench.report.networks import draw_histograms
 from nsl_bench.report.published import papers
 from nsl_bench.report.published.pages import coverage, read_figures, write_report
 from nsl_bench.report.published.reproduce import CONFIDENCES, Figure
 from nsl_bench.report.published.tabulated import reproduction
-from nsl_bench.report.style import COLOURS, legend, save, subplots
 from nsl_bench.run.job import Job
 from nsl_bench.run.store import Store
 
@@ -121,27 +121,18 @@ def curves(figures: Sequence[Figure], path: Path) -> None:
 
 def histograms(figures: Sequence[Figure], path: Path) -> None:
     """Published and measured histograms of confidence without and with shift, a panel a task and network."""
-    found = {
-        (f.benchmark, f.network, f.percent, f.metric): (f.published, f.measured)
-        for f in figures
-        if f.metric in CONFIDENCES
+    found: dict[tuple[str, str], dict[str, float]] = {}
+    for f in figures:
+        if f.metric in (*CONFIDENCES, "concept_accuracy_train") and f.percent in (0, 100):
+            for side, value in (("published", f.published), ("measured", f.measured)):
+                panel = f"{f.benchmark}, {f.network}, {f.percent:g} % shifted"
+                found.setdefault((side, panel), {})[f.metric] = value
+    drawn = {
+        key: Figures(0, one["concept_accuracy_train"], np.nan, np.nan, tuple(one[c] for c in CONFIDENCES))
+        for key, one in sorted(found.items(), key=lambda item: item[0][1])
     }
-    panels = sorted({key[:3] for key in found if key[2] in (0, 100)})
-    if not panels:
-        return
-    drawn, axes = subplots(-(-len(panels) // 4), 4, figsize=(12, 5))
-    place, handles = np.arange(len(BINS)), {}
-    for axis, (task, network, percent) in zip(axes.flat, panels, strict=False):
-        both = zip(*(found[task, network, percent, metric] for metric in CONFIDENCES), strict=True)
-        for k, (side, shares) in enumerate(zip(("published", "measured"), both, strict=True)):
-            handles[side] = axis.bar(place + 0.4 * k, shares, 0.4, color=COLOURS[k])
-        axis.set_title(f"{task}, {network}, {percent:g} % shifted", fontsize=9)
-        axis.set_xticks(place + 0.2, BINS, fontsize=6, rotation=30)
-        axis.set_ylim(0, 1)
-    for axis in axes.flat[len(panels) :]:
-        axis.remove()
-    legend(drawn, handles)
-    save(drawn, path)
+    if drawn:
+        draw_histograms(drawn, path)
 
 
 def hours(name: str, data: Path) -> dict[str, object]:

@@ -13,6 +13,9 @@ from nsl_bench.report.style import COLOURS, HATCHES, panel_legend, save, subplot
 if TYPE_CHECKING:
     import pandas as pd
 
+_COLUMNS = 3
+"""The most panels in a row of a picture."""
+
 
 def frame(by_network: Mapping[tuple[str, str], Figures]) -> pd.DataFrame:
     """A row a network and shift, from figures by (network, shift)."""
@@ -48,10 +51,12 @@ def draw_histograms(by_network: Mapping[tuple[str, str], Figures], path: Path) -
     networks = list(dict.fromkeys(network for network, _ in by_network))
     shifts = list(dict.fromkeys(shift for _, shift in by_network))
     width = 0.8 / len(networks)
-    figure, axes = subplots(
-        1, len(shifts), figsize=(min(9.6, 1 + 3.6 * len(shifts)), 3.4 + 0.16 * len(networks)), sharey=True
-    )
-    for axis, shift in zip(axes[0], shifts, strict=True):
+    rows, columns = -(-len(shifts) // _COLUMNS), min(len(shifts), _COLUMNS)
+    size = min(9.6, 1 + 3.6 * columns), rows * (3.4 + 0.16 * len(networks))
+    figure, axes = subplots(rows, columns, figsize=size, sharey=True)
+    for axis in axes.flat[len(shifts) :]:
+        axis.remove()
+    for axis, shift in zip(axes.flat, shifts, strict=False):
         for i, network in enumerate(networks):
             figures = by_network[network, shift]
             axis.bar(
@@ -68,6 +73,7 @@ def draw_histograms(by_network: Mapping[tuple[str, str], Figures], path: Path) -
         axis.set_ylim(0, 1)
         axis.grid(axis="y", alpha=0.3)
         panel_legend(axis, shift)
-    axes[0][0].set_ylabel("share of predictions")
+    for row in axes:
+        row[0].set_ylabel("share of predictions")
     path.parent.mkdir(parents=True, exist_ok=True)
     save(figure, path)

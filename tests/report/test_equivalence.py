@@ -110,7 +110,7 @@ def test_trainings_are_charged(spread: float) -> None:
         first, over = Mean.of((ours.mean() + noise).tolist()), Mean.of(ours.tolist())
         other = Mean.of((theirs + others).tolist())
         different += compare_means(first, other, 0.02, 0.0, over).different
-        at_margin = Mean.of((0.52 + others).tolist())
+        at_margin = Mean.of((theirs + 0.02 + others).tolist())
         equivalent += compare_means(first, at_margin, 0.02, 0.0, over).p_equivalent < 0.05
     assert 20 < different < 80 and 20 < equivalent < 80
 

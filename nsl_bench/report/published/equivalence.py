@@ -93,8 +93,7 @@ def compare_means(
         known_std_err: known standard error of what is the same over repeats but differs between the two
             means, such as test images.
         trainings: the mean over trainings of a network, where `first` is one over several and `second` is of
-            one training more. Equivalence is that of the mean over trainings with `second` as it is; a
-            difference is one that is greater than those between trainings.
+            one training more. What that one would differ from the mean is a part of the error.
     """
     return _compared(first.value - second.value, (first, second), margin, known_std_err, *trainings)
 
@@ -120,16 +119,15 @@ def _compared(
     difference: float, means: Sequence[Mean], margin: float, known_std_err: float, *trainings: Mean
 ) -> Comparison:
     """A difference whose variance is the sum of those of independent means and of a known one."""
-    error, df = _error((*means, *trainings), known_std_err)
+    apart = [replace(mean, std_err=mean.std_err * math.sqrt(mean.repeats + 1)) for mean in trainings]
+    error, df = _error((*means, *apart), known_std_err)
     if error <= _NOTHING:
         equal, alike = abs(difference) <= _NOTHING, abs(difference) < margin
         return Comparison(
             difference, 0.0, math.inf, margin, float(not alike), float(equal), power=float(margin > 0)
         )
-    one_more = [replace(mean, std_err=mean.std_err * math.sqrt(mean.repeats + 1)) for mean in trainings]
-    wider, fewer = _error((*means, *one_more), known_std_err)
     p_equivalent = _beyond((margin - abs(difference)) / error, df)
-    p_different = 2 * _beyond(abs(difference) / wider, fewer)
+    p_different = 2 * _beyond(abs(difference) / error, df)
     return Comparison(difference, error, df, margin, p_equivalent, p_different, _power(margin / error, df))
 
 

@@ -48,10 +48,9 @@ where the power of these is below {POWER:.0%} and that of means over all splits 
 standard errors, with Satterthwaite's degrees of freedom. If the test images differ from the
 paper's, their sampling error is added: on the paper's own test examples, only that of images of the same
 example. The paper's perception network is one training. Where there are three of ours, figures are means over
-them: the error of that mean is a part of all tests, and what one training more would differ from it a part of
-the test of difference, with two degrees of freedom. So *reproduced* is said of the published figure as it is,
-and *differs* where trainings do not differ as much. P values are not corrected for the number of figures, so
-one in twenty equal figures is expected to differ.
+them, and what one training more would differ from that mean is a part of both tests, with two degrees of
+freedom. P values are not corrected for the number of figures, so one in twenty equal figures is expected to
+differ.
 
 - *reproduced*: equivalent within the margin, by a test with a power of at least {POWER:.0%};
 - *differs*: the t test shows a difference, and no test shows that it is below the margin;
