@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import csv
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -109,7 +109,7 @@ FOLDS = 5
 PAPER_FEATURES = ("hair", "feathers", "eggs", "milk", "aquatic", "predator", "fins", "legs", "tail")
 """The nine features that the paper lists; it speaks of ten."""
 
-_DIGITS = ConceptSpace("digit", ("0", "1", "2", "4", "5", "6", "8"))
+_DIGITS = {len(digits): ConceptSpace("digit", tuple(digits)) for digits in ("0124568", "0123456789")}
 
 _TIMES_LARGE = 100
 
@@ -126,13 +126,15 @@ class Zoo(Benchmark):
     Args:
         features: 9, those of the NSL paper, or all 16 of the table. With 9, a crab and two frogs have
             the same values, so that no rules label all animals correctly.
+        digits: 7, those that are values, or all 10, which the networks of the NSL paper know. With 10, rules
+            may name any digit as the value of any feature, since a network may see it there.
         fold: use this fold, 1 to 5, as the test set of all train splits.
     """
 
     version = "1.0.0"
     description = "Which class does an animal belong to, given images of digits for its features?"
     labels = LabelSpace(CLASSES, tuple(f"class({kind})" for kind in CLASSES))
-    concept_space = _DIGITS
+    concept_space = _DIGITS[7]
     true_rule = ""
     repeats = FOLDS
     overlap = 1 / (FOLDS - 1)
@@ -145,21 +147,25 @@ class Zoo(Benchmark):
         "the animals of its train set again, with images drawn anew."
     )
 
-    def __init__(self, features: int = len(PAPER_FEATURES), fold: int | None = None) -> None:
+    def __init__(self, features: int = len(PAPER_FEATURES), fold: int | None = None, digits: int = 7) -> None:
         """Set up the task."""
         if features not in (len(PAPER_FEATURES), len(RANGES)):
             raise UserError(f"zoo: features must be {len(PAPER_FEATURES)} or {len(RANGES)}; got {features}.")
         if fold is not None and not 1 <= fold <= FOLDS:
             raise UserError(f"zoo: fold must be between 1 and {FOLDS}; got {fold}.")
+        if digits not in _DIGITS:
+            raise UserError(f"zoo: digits must be 7 or 10; got {digits}.")
+        self.concept_space = _DIGITS[digits]
         self.slots = PAPER_FEATURES if features == len(PAPER_FEATURES) else tuple(RANGES)
         self.own_tests = fold is None
         self._known = animals()
+        ids = self.concept_space.ids
         self._rows = np.array(
-            [[_DIGITS.ids[animal.features[name]] for name in self.slots] for animal in self._known], np.int16
+            [[ids[animal.features[name]] for name in self.slots] for animal in self._known], np.int16
         )
         self._labels = np.array([CLASSES.index(animal.kind) for animal in self._known], np.int16)
-        self.background = _background()
-        self.bias = _bias(self.slots)
+        named = self.slots if digits == 10 else ()
+        self.background, self.bias = _background(named), _bias(self.slots, named)
         self.inputs = "".join(f"1 {{ {name}({';'.join(RANGES[name])}) }} 1.\n" for name in self.slots)
         self._take(fold or 1, 0)
         self.name = self._named(fold)
@@ -168,6 +174,7 @@ class Zoo(Benchmark):
         """The name with all options that are not the default."""
         words = [] if self.slots == PAPER_FEATURES else [f"features={len(self.slots)}"]
         words += [] if fold is None else [f"fold={fold}"]
+        words += [] if self.concept_space == type(self).concept_space else ["digits=10"]
         return f"zoo:{','.join(words)}" if words else "zoo"
 
     def _take(self, fold: int, seed: int | str) -> None:
@@ -217,16 +224,17 @@ class Zoo(Benchmark):
         return Layout(side, side)
 
 
-def _background() -> str:
-    """At most one class, and the constants that rules may name."""
+def _background(named: Sequence[str]) -> str:
+    """At most one class, and the constants that rules may name: for some features all digits."""
     facts = [f"class_name({kind})." for kind in CLASSES]
     facts += [f"truth({digit})." for digit in RANGES["hair"]]
-    facts += [f"number({digit})." for digit in RANGES["legs"]]
+    facts += [f"number({digit})." for digit in (_DIGITS[10].concepts if named else RANGES["legs"])]
     return "% An animal has one class.\n:- class(X), class(Y), X < Y.\n\n" + "\n".join(facts) + "\n"
 
 
-def _bias(slots: tuple[str, ...]) -> str:
+def _bias(slots: Sequence[str], named: Sequence[str]) -> str:
     """Any conjunction of features' values implies a class; a rule costs its length."""
-    modes = [f"#modeb(1, {name}(const({'number' if name == 'legs' else 'truth'})))." for name in slots]
+    kinds = {name: "number" if name in ("legs", *named) else "truth" for name in slots}
+    modes = [f"#modeb(1, {name}(const({kind})))." for name, kind in kinds.items()]
     costs = ['#bias("penalty(1, head).").', '#bias("penalty(1, body(X)) :- in_body(X).").']
     return "\n".join(["#modeh(class(const(class_name))).", *modes, *costs]) + "\n"

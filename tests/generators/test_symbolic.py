@@ -251,7 +251,7 @@ TASKS: dict[str, dict[str, object]] = {
     "eleusis:concept=hidden_modulo,ranks=7": {"few": True},
     "uci": {"few": True},
     "zoo": {"few": True, "size": 80},
-    "zoo:features=16": {"few": True, "size": 80},
+    "zoo:features=16,digits=10": {"few": True, "size": 80},
 }
 """What each task's tests are told of it."""
 
