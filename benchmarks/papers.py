@@ -73,7 +73,8 @@ def what(figure: Figure) -> str:
 def figures_of(name: str, data: Path, results: Path, docs: Path) -> tuple[list[Figure], str]:
     """A paper's figures, and a sentence on where they come from.
 
-    Figures of the last report stay where the runs lack them, or have fewer train splits.
+    Figures of the last report stay where the runs lack them, or have fewer train splits, unless they are of
+    a task that the paper's runs do not have any more.
     """
     whole, store = reproduction(name, "paper", data), None
     if (results / name / "store.json").is_file():
@@ -87,8 +88,9 @@ def figures_of(name: str, data: Path, results: Path, docs: Path) -> tuple[list[F
                 if job is not None:
                     store.add(replace(record, job=job, key=job.key()))
         return whole.compare(store), KEPT_RUNS
-    report = docs / name / "report.csv"
-    figures = {what(one): one for one in (read_figures(report) if report.is_file() else [])}
+    report, tasks = docs / name / "report.csv", {job.benchmark for job in whole.jobs}
+    last = read_figures(report) if report.is_file() else []
+    figures = {what(one): one for one in last if one.benchmark in tasks or not one.repeats}
     new = {what(one): one for one in (whole.compare(store) if store else [])}
     new = {k: one for k, one in new.items() if k not in figures or one.repeats >= figures[k].repeats}
     if not new:

@@ -19,6 +19,7 @@ from nsl_bench.report.published.papers import table
 from nsl_bench.report.published.tabulated import Reproduction
 from nsl_bench.run.bench import Bench, Outcome
 from nsl_bench.run.job import Job
+from nsl_bench.run.plan import plan
 from nsl_bench.run.record import Record
 from nsl_bench.run.store import Store
 from nsl_bench.run.sweep import Executor
@@ -135,8 +136,10 @@ def test_figures_without_runs_stay_as_in_the_last_report(
     of_runs = [replace(one, percent=10) for one in old[:3]]  # a whole number, as in plans
     of_runs[0], of_runs[1] = replace(of_runs[0], measured=0.5), replace(of_runs[1], repeats=1)
     of_runs[2] = replace(of_runs[2], metric="other")
-    papers.write_report(old, tmp_path / name, "command", tmp_path / f"{name}.md")
-    monkeypatch.setattr(papers, "reproduction", lambda *_: Reproduction([], lambda _: of_runs, len))
+    gone = replace(old[0], benchmark="sudoku_4x4:folds=5")
+    papers.write_report([*old, gone], tmp_path / name, "command", tmp_path / f"{name}.md")
+    jobs = [job for task in {one.benchmark for one in old} for job in plan(task, ["ffnsl"])]
+    monkeypatch.setattr(papers, "reproduction", lambda *_: Reproduction(jobs, lambda _: of_runs, len))
     figures, told = papers.figures_of(name, tmp_path, tmp_path / "results", tmp_path)
     assert ([papers.what(one) for one in figures], told) == (
         [papers.what(one) for one in old],
