@@ -359,11 +359,6 @@ class Figures:
     confidence: float
     histogram: tuple[float, ...]
 
-    @property
-    def sure(self) -> float:
-        """Share of predictions above 0.95."""
-        return self.histogram[-1]
-
 
 def histogram(confidence: npt.NDArray[np.floating]) -> Ints:
     """int64 [6]: how many confidences [n] are in each of `BINS`."""

@@ -203,7 +203,7 @@ def test_figures_are_those_of_the_predictions(tmp_path: Path, monkeypatch: pytes
     assert standard.accuracy > 0.9 > shifted.accuracy
     assert standard.calibration_error == calibration_error(probabilities, source.labels("b"))
     assert abs(standard.confidence - probabilities.max(axis=1).mean()) < 1e-6
-    assert standard.sure == (probabilities.max(axis=1) > 0.95).mean()
+    assert standard.histogram[-1] == (probabilities.max(axis=1) > 0.95).mean()
 
 
 def test_the_command_writes_table_and_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
