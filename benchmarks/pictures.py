@@ -13,7 +13,6 @@ import pandas as pd
 
 from nsl_bench.report.style import (
     COLOURS,
-    MARKERS,
     PUBLISHED,
     colour_of,
     learner_slots,
@@ -106,12 +105,12 @@ def lines(
         for line, own in rows.groupby("line", sort=False):
             name = str(line).removesuffix(PAPER)
             slot = names.index(name)
-            look = {"color": COLOURS[slot % len(COLOURS)], "lw": 1.2, "zorder": 20 - slot}
+            look = {"color": colour_of(slot), "lw": 1.2, "zorder": 20 - slot}
             if name != line:
                 handles["the paper"] = axis.plot(own["share"], own["mean"], ls=PUBLISHED, **look)[0]
                 continue
             handles[name] = axis.errorbar(
-                own["share"], own["mean"], own["error"].fillna(0), marker=MARKERS[slot], ms=3.5, **look
+                own["share"], own["mean"], own["error"].fillna(0), marker=marker_of(slot), ms=3.5, **look
             )
     for axis in axes[-columns:]:
         axis.set_xlabel(x, fontsize=8)
@@ -143,7 +142,7 @@ def dots(found: pd.DataFrame, path: Path, x: str, *, columns: int = 3) -> Path:
                 xerr=mine["error"].fillna(0),
                 color=COLOURS[k],
                 ls="",
-                marker=MARKERS[k],
+                marker=marker_of(k),
                 ms=4,
             )
         axis.set_yticks(range(len(rows)), rows)
