@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copy
 import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -126,9 +126,9 @@ class Zoo(Benchmark):
     Args:
         features: 9, those of the NSL paper, or all 16 of the table. With 9, a crab and two frogs have
             the same values, so that no rules label all animals correctly.
+        fold: use this fold, 1 to 5, as the test set of all train splits.
         digits: 7, those that are values, or all 10, which the networks of the NSL paper know. With 10, rules
             may name any digit as the value of any feature, since a network may see it there.
-        fold: use this fold, 1 to 5, as the test set of all train splits.
     """
 
     version = "1.0.0"
@@ -164,8 +164,8 @@ class Zoo(Benchmark):
             [[ids[animal.features[name]] for name in self.slots] for animal in self._known], np.int16
         )
         self._labels = np.array([CLASSES.index(animal.kind) for animal in self._known], np.int16)
-        named = self.slots if digits == 10 else ()
-        self.background, self.bias = _background(named), _bias(self.slots, named)
+        any_digit = digits == 10
+        self.background, self.bias = _background(any_digit=any_digit), _bias(self.slots, any_digit=any_digit)
         self.inputs = "".join(f"1 {{ {name}({';'.join(RANGES[name])}) }} 1.\n" for name in self.slots)
         self._take(fold or 1, 0)
         self.name = self._named(fold)
@@ -224,17 +224,17 @@ class Zoo(Benchmark):
         return Layout(side, side)
 
 
-def _background(named: Sequence[str]) -> str:
-    """At most one class, and the constants that rules may name: for some features all digits."""
+def _background(*, any_digit: bool) -> str:
+    """At most one class, and the constants that rules may name."""
     facts = [f"class_name({kind})." for kind in CLASSES]
     facts += [f"truth({digit})." for digit in RANGES["hair"]]
-    facts += [f"number({digit})." for digit in (_DIGITS[10].concepts if named else RANGES["legs"])]
+    facts += [f"number({digit})." for digit in (_DIGITS[10].concepts if any_digit else RANGES["legs"])]
     return "% An animal has one class.\n:- class(X), class(Y), X < Y.\n\n" + "\n".join(facts) + "\n"
 
 
-def _bias(slots: Sequence[str], named: Sequence[str]) -> str:
+def _bias(slots: tuple[str, ...], *, any_digit: bool) -> str:
     """Any conjunction of features' values implies a class; a rule costs its length."""
-    kinds = {name: "number" if name in ("legs", *named) else "truth" for name in slots}
-    modes = [f"#modeb(1, {name}(const({kind})))." for name, kind in kinds.items()]
+    constants = {name: "number" if any_digit or name == "legs" else "truth" for name in slots}
+    modes = [f"#modeb(1, {name}(const({kind})))." for name, kind in constants.items()]
     costs = ['#bias("penalty(1, head).").', '#bias("penalty(1, body(X)) :- in_body(X).").']
     return "\n".join(["#modeh(class(const(class_name))).", *modes, *costs]) + "\n"

@@ -90,10 +90,8 @@ def check_reason(
     first, second = (np.array([values[repeat] for repeat in both]) for values in (plain, under))
     measured = Mean.of(second.tolist())
     p_moved = float(paired_p_values((first - second)[None])[0])
-    compared, before = (
-        compare_means(measured, published, margin, 0.0, *trainings),
-        float(first.mean()) - published.value,
-    )
+    compared = compare_means(measured, published, margin, 0.0, *trainings)
+    before = float(first.mean()) - published.value
     return Tested(condition, measured, compared, p_moved, before)
 
 
