@@ -28,6 +28,7 @@ from nsl_bench.report.published.reproduce import (
     compare,
     further_splits,
     grid,
+    in_workshop,
     paper_atoms,
 )
 from nsl_bench.report.published.tabulated import causes, compare_rows, planned
@@ -223,6 +224,24 @@ def test_a_networks_confidences_are_compared(splits: Path, tmp_path: Path) -> No
         for figure, count in zip(found, counts, strict=False):
             assert figure.metric.startswith("confidence_share") and figure.measured == count / 1000
             assert figure.badge == "reproduced"
+
+
+def test_the_workshops_networks_are_compared_with_its_own_figures(splits: Path, tmp_path: Path) -> None:
+    place = write_splits(splits, "sudoku_4x4") / "sudoku_4x4"
+    grid_of_three = f"1 2 3 {'0 ' * 12}0,valid,11 12 13 {'_ ' * 12}_"
+    (place / "test.csv").write_text(f"puzzle,label,images\n{grid_of_three}\n", encoding="utf-8")
+    store = Store(tmp_path / "runs")
+    jobs = plan("sudoku_4x4", ["ffnsl:penalty=floor"], networks="softmax", splits=place, repeats=range(1, 6))
+    for job in jobs:
+        seen = {"test": {"concepts": {}, "confidence": [0, 0, 0, 1, 1, 998]}}
+        store.add(Record(job, "ok", metrics={"concept_accuracy_test": 0.998}, perception=seen))
+    found = {figure.metric: figure for figure in filter(in_workshop, compare(jobs, store))}
+    assert len(found) == 7 and {figure.learner for figure in found.values()} == {"network"}
+    assert found["concept_accuracy_test"].published == 0.999
+    sure = found["confidence_share_0.95_1.00_test"]
+    assert (sure.published, sure.measured, sure.margin) == (0.995, 0.998, 0.02)
+    assert sure.badge == "undecidable", "three images tell little"
+    assert coverage("ffnsl2021", list(found.values()))["compared"] == 7
 
 
 def test_a_published_figure_counts_once(splits: Path, tmp_path: Path) -> None:

@@ -20,7 +20,8 @@ from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.metrics import METRICS
 from nsl_bench.core.registry import Spec
-from nsl_bench.core.types import Hypothesis
+from nsl_bench.core.types import Hypothesis, Split
+from nsl_bench.data.card import distinct_images
 from nsl_bench.data.splits import symbolic_split
 from nsl_bench.perception.trained_networks import EDGES
 from nsl_bench.report.intervals import example_scores
@@ -30,7 +31,7 @@ from nsl_bench.run.record import Record
 from nsl_bench.run.store import Store
 
 from .equivalence import POWER, Comparison, Mean, compare_means, compare_paired, image_error, repeats_needed
-from .papers import KEY, ffnsl2023, margin_of, paper, values_of
+from .papers import KEY, ffnsl2023, margin_of, networks2021, paper, values_of
 from .reasons import AS_PUBLISHED, PUBLISHED_CODE, tested_reasons
 
 if TYPE_CHECKING:
@@ -244,8 +245,7 @@ def of_workshop(jobs: Sequence[Job]) -> list[Job]:
 
 def in_workshop(figure: Figure) -> bool:
     """Whether the version of 2021 has a figure: accuracies by ProbLog, and of networks at 0 and 100 %."""
-    of_network = figure.metric == "concept_accuracy_test" and figure.percent in (0, 100)
-    return figure.metric == "framework_accuracy_problog" or of_network
+    return figure.metric == "framework_accuracy_problog" or figure.learner == "network"
 
 
 def minutes(jobs: Sequence[Job]) -> float:
@@ -344,10 +344,18 @@ def _of_seed(job: Job, seed: int) -> Job:
     return replace(job, network=seeded(job.network, seed)) if job.network else job
 
 
+def _of_2021(job: Job) -> bool:
+    return Spec.parse(job.learner).kwargs.get("penalty") == "floor"
+
+
 def _published(job: Job) -> pd.DataFrame:
     """The paper's rows for the setting of a run."""
+    import pandas as pd
+
     task, _, option = job.benchmark.partition(":")
     spec, table = Spec.parse(job.learner), ffnsl2023(task, "main", "more_repeats")
+    if _of_2021(job):
+        table = pd.concat([table[table["learner"] != "network"], networks2021(task)])
     constant = spec.kwargs.get("penalty") == "constant"
     penalties = ("constant" if constant else "network") if spec.name == "ffnsl" else ""
     names = [_ABLATED.get(f":{option}", spec.name)]
@@ -456,7 +464,7 @@ def _judged(
             compared = compare_means(ours, published, margin, image_error, *trainings)
         if needed is not None and needed > _SPLITS[job.size]:
             needed = None
-        fewest = ours.repeats if metric == "concept_accuracy_test" else min(ours.repeats, published.repeats)
+        fewest = ours.repeats if metric.endswith("_test") else min(ours.repeats, published.repeats)
         badge = badge_of(compared, fewest, decidable=needed is not None)
         tests |= {name: getattr(compared, name) for name in tests.keys() - {"needed"}}
         tests["needed"] = float("nan") if needed is None else float(max(needed, _FEWEST))
@@ -518,12 +526,13 @@ def _measured(metric: str, records: Sequence[Record]) -> Iterator[tuple[str, dic
         rules = {r.job.repeat: r.hypothesis for r in records if r.hypothesis is not None}
         yield "paper", {k: float(paper_atoms(job.benchmark, hypothesis)) for k, hypothesis in rules.items()}
         yield "ours", values
-    elif metric in CONFIDENCES:
+    elif (share := metric.removesuffix("_test")) in CONFIDENCES:
+        part = "train" if share == metric else "test"
         seen: dict[int, Any] = {
-            r.job.repeat: r.perception.get("train", {}).get("confidence", ()) for r in records
+            r.job.repeat: r.perception.get(part, {}).get("confidence", ()) for r in records
         }
         counts = {k: one for k, one in seen.items() if len(one) == len(CONFIDENCES)}
-        yield "paper", {k: one[CONFIDENCES.index(metric)] / sum(one) for k, one in counts.items()}
+        yield "paper", {k: one[CONFIDENCES.index(share)] / sum(one) for k, one in counts.items()}
     elif metric == "output_lines":
         yield "paper", {k: number + 1 for k, number in values.items()}
     elif metric == "framework_accuracy" and learner == "ffnsl" and job.benchmark == "follow_suit":
@@ -562,6 +571,11 @@ def _test_size(benchmark: str) -> int:
     return int(registry.create("benchmark", benchmark).test_size)
 
 
+def _test(job: Job) -> Split:
+    task = registry.create("benchmark", job.benchmark)
+    return symbolic_split(task, "test", job.size, splits=Path(job.splits) if job.splits else None)
+
+
 def _image_error(records: Sequence[Record], metric: str, store: Any) -> float:
     """The standard error of a figure that comes of other test images than the paper's, which repeats share.
 
@@ -569,6 +583,12 @@ def _image_error(records: Sequence[Record], metric: str, store: Any) -> float:
     says, which is at least as large.
     """
     job = records[0].job
+    if _of_2021(job) and metric.endswith("_test"):
+        # The paper's are of all test images, of which examples show some.
+        p = float(np.mean([*dict(_measured(metric, records))["paper"].values()]))
+        shown = distinct_images(_test(job)) or _test_size(job.benchmark)
+        last_digit = 0.001 if metric in METRICS else 0.01
+        return float(np.hypot(np.sqrt(p * (1 - p) / shown), last_digit / np.sqrt(12)))
     if job.track == "symbolic" or metric not in _ON_IMAGES or ",whole=true" in job.source:
         return 0.0
     name = _OURS.get(metric, metric)
@@ -577,8 +597,7 @@ def _image_error(records: Sequence[Record], metric: str, store: Any) -> float:
     scores = [one for one in found if one is not None]
     if not job.splits or not scores or len(scores) < len(records):
         return test_error(job.benchmark, metric, value)
-    task = registry.create("benchmark", job.benchmark)
-    test = symbolic_split(task, "test", job.size, splits=Path(job.splits)).shift(job.percent, floor=True)
+    test = _test(job).shift(job.percent, floor=True)
     strata = 2 * test.labels.astype(np.int64) + test.shifted
     return image_error(np.mean(scores, axis=0), strata)
 
