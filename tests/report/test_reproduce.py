@@ -422,7 +422,7 @@ def test_every_published_row_has_its_runs_or_a_reason(
 def test_means_and_statements_of_a_table_are_compared(
     shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A mean over test tasks against a number, and a lead over the shares against what the text says."""
+    """A mean over test tasks against a number, a lead over the shares against what the text says, a ratio."""
     store, table = Store(tmp_path / "runs"), published.table
 
     def filled(name: str, which: int, number: Callable[[Job], float]) -> dict[str, Figure]:
@@ -441,6 +441,18 @@ def test_means_and_statements_of_a_table_are_compared(
     )
     lead = next(f for f in told.values() if "random_forest, above" in f.shift)
     assert lead.badge == "reproduced" and lead.measured == pytest.approx(0.3)
+    rows = table("neuid3")
+    of_suits = (
+        (rows["table"].astype(str) == "4")
+        & (rows["dataset"] == "suit_order")
+        & (rows["tests"] == "neural_facts")
+    )
+    whole = {"optimal": 0.8, "nf": 0.79}
+    (over,) = filled(
+        "neuid3", int(np.flatnonzero(of_suits)[0]), lambda job: whole[job.learner.split("=")[1].split(",")[0]]
+    ).values()
+    assert over.badge == "reproduced" and over.measured == pytest.approx(0.79 / 0.8)
+    assert over.metric == "f1_ratio_to_optimal" and over.learner == "neuid3:tests=nf,named=true"
 
 
 def test_what_became_of_every_published_figure() -> None:

@@ -56,7 +56,8 @@ class Planned:
     Attributes:
         row: of the paper's table.
         rule: that fits it.
-        jobs, others: runs of its learner, and of the learner that it is compared with in a statement.
+        jobs, others: runs of its learner, and of the learner that a statement or a ratio
+            compares it with.
         reason: why there are none.
     """
 
@@ -121,10 +122,17 @@ def compare_rows(rows: Sequence[Planned], store: Store) -> list[Figure]:
         values = _values(one.jobs, records, one.rule)
         if one.others:
             others = _values(one.others, records, one.rule)
-            values = {k: (v - others[k]) for k, v in values.items() if k in others}
+            ratio = _is_ratio(one)
+            both = [k for k in values if k in others and (others[k] or not ratio)]
+            values = {k: values[k] / others[k] if ratio else values[k] - others[k] for k in both}
         if values or one.reason:
             figures.append(_figure(one, list(values.values())))
     return figures
+
+
+def _is_ratio(one: Planned) -> bool:
+    """Whether a row is a ratio of two learners, not a statement on their difference."""
+    return bool(one.others) and not one.row.get("relation")
 
 
 def _values(jobs: Sequence[Job], records: Mapping[str, Record], rule: Rule) -> dict[int, float]:
@@ -163,7 +171,7 @@ def _figure(one: Planned, values: Sequence[float]) -> Figure:
         size=job.size if job else "",
         shift=", ".join(words),
         percent=math.nan,
-        metric=rule.metric or row.get("metric", ""),
+        metric=row.get("metric", "") if _is_ratio(one) else rule.metric or row.get("metric", ""),
         counting="paper",
         **both_sides(published, ours),
         **untested,
