@@ -1,10 +1,10 @@
-"""NeuID3 beside its paper's tables 2 to 6, as Markdown in docs/results/.
+"""NeuID3 beside its paper's tables 2, 3, 5 and 6, as Markdown in docs/results/.
 
     python benchmarks/neuid3.py eleusis uci reuse tint speed
     python benchmarks/neuid3.py eleusis --source emnist:FOLDER,letters=drawn
     NSL_BENCH_UCI=FOLDER python benchmarks/neuid3.py uci
 
-``eleusis``   tables 3 to 5: eight concepts, four classes of tests, and the baselines
+``eleusis``   tables 3 and 5: eight concepts, four classes of tests, and the baselines
 ``ranks``     table 3 as in the paper: ranks 5 to 10 pooled, and a network of 44 million weights
 ``uci``       table 2: bits (symbolic track) and images of them
 ``reuse``     table 6: hidden_order with the trained tests of suit_order and rank_order
@@ -284,27 +284,6 @@ def eleusis(study: Study) -> Rows:
             row["rules equivalent"] = verdict(records, mine) if name != "slot_cnn" else ""
             rows.append(row)
     return rows
-
-
-def ratios(rows: Rows) -> Rows:
-    """Table 4: mean F1 of trees over that with the concept's own tests, from the rows of `eleusis`."""
-    by_place = {(row["concept"], row["learner"]): row for row in rows}
-    found: dict[tuple[str, str], list[float]] = {}
-    result: list[dict[str, Any]] = []
-    for concept, (tests, theirs), (label, paper) in itertools.product(
-        [*CONCEPTS, "average"], [one for one in TESTS.items() if one[0] != "optimal"], CLASSES.items()
-    ):
-        if concept == "average":
-            values = found.get((tests, label), [])
-        else:
-            cells = [by_place.get((concept, f"neuid3, {name}"), {}) for name in (tests, "optimal")]
-            own, best = (mean_of(cell.get(f"F1 {label}", ""))[0] for cell in cells)
-            values = [own / best] if own >= 0 and best > 0 else []
-            found.setdefault((tests, label), []).extend(values)
-        known = published(4, concept, tests=theirs, **{"class": paper})
-        row = {"concept": concept, "tests": tests, "class": label}
-        result.append(row | beside("F1 over that of optimal", [np.mean(values)] if values else [], known))
-    return result
 
 
 def ranks(study: Study) -> Rows:
@@ -736,9 +715,6 @@ def write(study: Study, name: str) -> Path:
     tables = {"results": "all numbers, with the paper's where it has them"}
     own, panel, places = f"neuid3_{name}{last}", about.get("panel", ""), about["places"]
     rows = kept_table(study.docs, own, "results").to_dict("records")
-    if name == "eleusis":
-        kept(study.docs, own, "ratios", ratios(rows))
-        tables["ratios"] = "F1 over that of trees with the concept's own tests, all of the paper's table 4"
     drawn = [
         {"panel": row.get(panel, ""), "series": series}
         | {"row": ", ".join(row[place] for place in places if place != panel)}
