@@ -194,7 +194,8 @@ def write_report(
         temporary.write_text("\n\n".join(pieces) + "\n", encoding="utf-8")
     rows = [{**asdict(figure), "difference": figure.difference} for figure in figures]
     with cache.replacing(numbers) as temporary:
-        pd.DataFrame(rows).to_csv(temporary, index=False, float_format="%.6g")
+        few = dict.fromkeys(("p_equivalent", "p_different", "power"), 4)
+        pd.DataFrame(rows).round(few).to_csv(temporary, index=False, float_format="%.6g")
     return [report, picture, numbers]
 
 
