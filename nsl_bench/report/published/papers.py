@@ -58,7 +58,8 @@ class Rule(Open):
         reason: why they cannot be compared; empty if they can.
         benchmark, learner: templates with columns in braces. A learner may name its network and another task:
             ``nsl @ softmax @ zoo``.
-        against: the learner that it is compared with: by a statement where rows have a relation, else by a ratio.
+        against: the learner that it is compared with: where rows have a relation by a statement, else by
+            a ratio.
         metric: ours.
         grid: other fields of the grid of runs; ``{data}`` is the folder of data.
         names: by column our names for the paper's.
