@@ -143,9 +143,9 @@ def margin_of(metric: str, learner: str, published: float) -> float:
     Args:
         learner: the learner's spec; FFNSL learns rules, all others have trees.
     """
-    of, learners = {metric, metric.removesuffix("_test")}, ("", Spec.parse(learner).name)
+    names, learners = {metric, metric.removesuffix("_test")}, ("", Spec.parse(learner).name)
     for margin in paper("ffnsl2023").margins:
-        if of & {*margin.metrics} and margin.learner in learners:
+        if names & {*margin.metrics} and margin.learner in learners:
             return max(margin.least, margin.share * abs(published))
     raise KeyError(metric)
 
