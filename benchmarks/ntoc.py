@@ -396,8 +396,8 @@ def page_of(docs: Path, task: str) -> Path:
         "sides, the sampling of test sequences. A failed run counts as the majority class. The paper's upper "
         "bound, DeepProbLog with given rules, is beside `deepproblog`, which trains for ten minutes from "
         "labels of steps alone, and without a verdict beside `true_rule`, which learns nothing. `true_rule` "
-        "and `ffnsl` see through a network that was trained on many labelled images; the others start from few"
-        f". {INTERVALS}",
+        "and `ffnsl` see through a network that was trained on many labelled images; the others start from "
+        f"few. {INTERVALS}",
         {"results": "sequence accuracy here and in the paper, with what tells perception from rules"},
         {"Digits drawn anew in every pass": redrawn(docs) if task == "hanoi" else "", "Speed": speed(rows)},
         first="Where NTOC loses",
