@@ -32,9 +32,8 @@ from pages import DOCS, Top, in_order, kept, kept_table, losses, markdown, numbe
 from nsl_bench.core.declared import Declared, Is, checked
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.registry import Spec
-from nsl_bench.report.published.equivalence import Comparison, Mean, compare_means
+from nsl_bench.report.published.equivalence import Comparison, Mean, compare_means, known_error
 from nsl_bench.report.published.papers import table
-from nsl_bench.report.published.tabulated import known_error
 from nsl_bench.run.bench import Bench
 from nsl_bench.run.job import Job
 from nsl_bench.run.plan import plan

@@ -180,6 +180,23 @@ def image_error(scores: Floats, strata: Ints) -> float:
     return float(np.sqrt(2 * variance / len(scores)))
 
 
+def known_error(value: float, unit: float, tested: int, printed: float, sides: int = 2) -> float:
+    """The standard error of two means' difference that repeats do not show.
+
+    Sides have that of their test examples, and what is printed with few digits that of rounding.
+
+    Args:
+        value: one of the means.
+        unit: what the paper calls 1.
+        tested: test examples behind each mean; 0 if they are not charged.
+        printed: the last digit that the paper prints.
+        sides: how many of the two are samples.
+    """
+    share = min(max(value / unit, 0.0), 1.0)
+    sampling = unit * (sides * share * (1 - share) / tested) ** 0.5 if tested else 0.0
+    return math.hypot(printed / 12**0.5, sampling)
+
+
 def repeats_needed(
     first: Mean, second: Mean | None, margin: float, known_std_err: float = 0.0, *trainings: Mean
 ) -> int | None:

@@ -30,7 +30,16 @@ from nsl_bench.run.plan import plan, seeded
 from nsl_bench.run.record import Record
 from nsl_bench.run.store import Store
 
-from .equivalence import POWER, Comparison, Mean, compare_means, compare_paired, image_error, repeats_needed
+from .equivalence import (
+    POWER,
+    Comparison,
+    Mean,
+    compare_means,
+    compare_paired,
+    image_error,
+    known_error,
+    repeats_needed,
+)
 from .papers import KEY, ffnsl2023, margin_of, networks2021, paper, values_of
 from .reasons import AS_PUBLISHED, PUBLISHED_CODE, tested_reasons
 
@@ -587,8 +596,7 @@ def _image_error(records: Sequence[Record], metric: str, store: Any) -> float:
         # The paper's are of all test images, of which examples show some.
         p = float(np.mean([*dict(_measured(metric, records))["paper"].values()]))
         shown = distinct_images(_test(job)) or _test_size(job.benchmark)
-        last_digit = 0.001 if metric in METRICS else 0.01
-        return float(np.hypot(np.sqrt(p * (1 - p) / shown), last_digit / np.sqrt(12)))
+        return known_error(p, 1.0, shown, 0.001 if metric in METRICS else 0.01, sides=1)
     if job.track == "symbolic" or metric not in _ON_IMAGES or ",whole=true" in job.source:
         return 0.0
     name = _OURS.get(metric, metric)

@@ -20,7 +20,7 @@ from nsl_bench.run.plan import plan
 from nsl_bench.run.record import Record
 from nsl_bench.run.store import Store
 
-from .equivalence import LEVEL, Comparison, Mean, compare_means, repeats_needed
+from .equivalence import LEVEL, Comparison, Mean, compare_means, known_error, repeats_needed
 from .papers import Paper, Rule, paper, table
 from .reproduce import (
     PRESETS,
@@ -189,22 +189,6 @@ def _figure(one: Planned, values: Sequence[float]) -> Figure:
         needed = None
     badge = badge_of(compared, ours.repeats, decidable=needed is not None)
     return _tested(figure, compared, badge, math.nan if needed is None else max(needed, _QUICK))
-
-
-def known_error(value: float, unit: float, tested: int, printed: float) -> float:
-    """The standard error of two means' difference that repeats do not show.
-
-    Both sides have that of their test examples, and what is printed with few digits that of rounding.
-
-    Args:
-        value: one of the means.
-        unit: what the paper calls 1.
-        tested: test examples behind each mean; 0 if they are not charged.
-        printed: the last digit that the paper prints.
-    """
-    share = min(max(value / unit, 0.0), 1.0)
-    sampling = unit * (2 * share * (1 - share) / tested) ** 0.5 if tested else 0.0
-    return math.hypot(printed / 12**0.5, sampling)
 
 
 def _judged_statement(figure: Figure, lead: Mean, sign: int, most: int) -> Figure:
