@@ -139,7 +139,7 @@ def read_figures(path: Path) -> list[Figure]:
     import pandas as pd
 
     texts = [field.name for field in fields(Figure) if field.type in ("str", "Badge")]
-    table = pd.read_csv(path, dtype=dict.fromkeys(texts, "str"), na_values={}).drop(columns="difference")
+    table = pd.read_csv(path, dtype=dict.fromkeys(texts, "str"), na_values={})
     table[texts] = table[texts].fillna("")
     rows = table.to_dict("records")
     return [Figure(**{str(name): value for name, value in row.items()}) for row in rows]
@@ -192,10 +192,9 @@ def write_report(
     _draw(figures, picture)
     with cache.replacing(report) as temporary:
         temporary.write_text("\n\n".join(pieces) + "\n", encoding="utf-8")
-    rows = [{**asdict(figure), "difference": figure.difference} for figure in figures]
     with cache.replacing(numbers) as temporary:
         few = dict.fromkeys(("p_equivalent", "p_different", "power"), 4)
-        pd.DataFrame(rows).round(few).to_csv(temporary, index=False, float_format="%.6g")
+        pd.DataFrame(map(asdict, figures)).round(few).to_csv(temporary, index=False, float_format="%.6g")
     return [report, picture, numbers]
 
 
