@@ -171,7 +171,7 @@ def _figure(one: Planned, values: Sequence[float]) -> Figure:
         size=job.size if job else "",
         shift=", ".join(words),
         percent=math.nan,
-        metric=row.get("metric", "") if _is_ratio(one) else rule.metric or row.get("metric", ""),
+        metric=(rule.metric or row.get("metric", "")) + " as a ratio" * _is_ratio(one),
         counting="paper",
         **both_sides(published, ours),
         **untested,
