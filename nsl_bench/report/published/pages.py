@@ -209,26 +209,18 @@ def _answer(figures: Sequence[Figure]) -> str:
 
 
 def by_group(figures: Sequence[Figure]) -> pd.DataFrame:
-    """How many figures of each task and metric are published, compared, and have which badge."""
+    """How many figures of each task and metric are compared, and have which badge."""
     import pandas as pd
 
+    compared = [figure for figure in figures if figure.badge != "not comparable"]
+    names = ("compared", "reproduced", "different", "not decided", "undecidable")
     rows = []
-    for task, title in dict.fromkeys((figure.benchmark, _title(figure)) for figure in figures):
-        mine = [figure for figure in figures if (figure.benchmark, _title(figure)) == (task, title)]
-        count = Counter(figure.badge for figure in mine)
-        rows.append(
-            {
-                "task": task,
-                "metric": title,
-                "published": len(mine),
-                "compared": len(mine) - count["not comparable"],
-                "reproduced": count["reproduced"],
-                "different": count["differs"],
-                "not decided": count["undecided"] + count["not enough data"],
-                "undecidable": count["undecidable"],
-            }
-        )
-    return pd.DataFrame(rows)
+    for task, title in dict.fromkeys((figure.benchmark, _title(figure)) for figure in compared):
+        count = Counter(f.badge for f in compared if (f.benchmark, _title(f)) == (task, title))
+        undecided = count["undecided"] + count["not enough data"]
+        found = (count.total(), count["reproduced"], count["differs"], undecided, count["undecidable"])
+        rows.append((task, title, *found))
+    return pd.DataFrame(rows, columns=["task", "metric", *names])
 
 
 def _most_different(groups: pd.DataFrame) -> str:
