@@ -47,6 +47,7 @@ class Settings:
         anneal: whether the learning rate falls linearly to zero; otherwise it is constant.
         decay: weight of half the squared weights of dense layers in the loss.
         jitter: maximum random translation of each image at each step, in pixels; edges are filled with black.
+        shuffled: whether images come in random order.
         seed: seed of the initial weights, the order of the images and dropout.
         device: ``"auto"`` or torch's name of a device.
         threads: number of CPU threads. The weights depend on it.
@@ -60,6 +61,7 @@ class Settings:
     anneal: bool
     decay: float = 0.0
     jitter: int = 0
+    shuffled: bool = True
     seed: int
     device: str = "auto"
     progress: bool = False
@@ -68,7 +70,7 @@ class Settings:
 
     def describe(self) -> dict[str, Any]:
         """The settings that determine the weights."""
-        silent = ("device", "progress", *([] if self.decay else ["decay"]))
+        silent = {"device", "progress", *(["shuffled"] * self.shuffled), *([] if self.decay else ["decay"])}
         return {key: value for key, value in asdict(self).items() if key not in silent}
 
 
@@ -127,7 +129,7 @@ def epochs(
     settings: Settings,
     checkpoint: Path | None,
 ) -> None:
-    """Run the epochs of a training over images in random order; an interrupted training is resumed.
+    """Run the epochs of a training over images; an interrupted training is resumed.
 
     Args:
         parts: all modules and optimisers that `step` changes, by name.
@@ -147,7 +149,8 @@ def epochs(
     with bar, kept_memory(), on_threads(settings.threads):
         for epoch in range(first, settings.epochs):
             bar.set_postfix(epoch=f"{epoch + 1}/{settings.epochs}")
-            for k, rows in enumerate(np.array_split(order.permutation(len(images)), steps)):
+            rows_of_all = order.permutation(len(images)) if settings.shuffled else np.arange(len(images))
+            for k, rows in enumerate(np.array_split(rows_of_all, steps)):
                 step(rows, (epoch * steps + k) / total)
                 bar.update()
             if epoch + 1 < settings.epochs:

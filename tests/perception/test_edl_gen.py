@@ -8,6 +8,7 @@ from nsl_bench.perception.networks.edl_gen_images import (
     KINDS,
     Generative,
     Shape,
+    draw_as_tensorflow,
     fields,
     halved,
     made_strange,
@@ -72,6 +73,33 @@ def test_the_paper_preset_is_the_papers(scale: str, mean: list[float]) -> None:
     assert network.parameters()["mean"].tolist() == mean and network.details["training"]["filters"] == 0
     assert not network.validates and network.details["training"]["scale"] == 1
     assert EDLGen().validates and "fakes=inputs" in EDLGen(preset="paper").spec
+
+
+def test_first_weights_as_in_the_authors_code() -> None:
+    """tf.variance_scaling_initializer(), truncated_normal_initializer(0.02), and Glorot's uniform elsewhere."""
+    torch.manual_seed(0)
+    classifier = EDLGen(preset="paper").design((28, 28, 1), 4).build()
+    generative = Generative(Shape(28, 28, 1, 100, 256), torch.device("cpu"), outputs=4)
+    draw_as_tensorflow(generative, classifier)
+    for critic in (classifier, generative.image_critic):
+        *_, hidden, _, last = critic
+        assert hidden.weight.std().item() == pytest.approx(800**-0.5, rel=0.01)
+        assert hidden.weight.abs().max() < 2.001 * 800**-0.5 / 0.8796 and len(last.weight) == 4
+    first, *_ = (part for part in generative.decoder if isinstance(part, torch.nn.ConvTranspose2d))
+    assert first.weight.std().item() == pytest.approx(0.02 * 0.8796, rel=0.01) and not first.bias.any()
+    assert generative.encoder[-1].weight.abs().max().item() == pytest.approx((6 / 1000) ** 0.5, rel=0.01)
+
+
+def test_images_in_their_own_order() -> None:
+    images, labels = np.zeros((6, 28, 28, 1), np.uint8), np.arange(6, dtype=np.int16) % 2
+    images[labels == 1, 8:20, 8:20] = 255
+    plain, published = (
+        EDLGen(preset="paper", epochs=1, dense=4, latent=2, filters=2, published=way) for way in (False, True)
+    )
+    for network in (plain, published):
+        network.fit(lambda rows: images[rows], labels, ("a", "b"))
+    assert published.details["training"]["shuffled"] is False and "shuffled" not in plain.details["training"]
+    assert "published=True" in published.spec and "published" not in plain.spec
 
 
 @pytest.mark.parametrize(("height", "width", "channels"), [(28, 28, 1), (37, 50, 3)])

@@ -19,7 +19,14 @@ from nsl_bench.core.types import Array, Floats, Ints, Ints16, UInts8
 from nsl_bench.perception import training
 from nsl_bench.perception.classifier import PresetClassifier
 from nsl_bench.perception.network import How, Renderer
-from nsl_bench.perception.networks.edl_gen_images import KINDS, Generative, Shape, halved, made_strange
+from nsl_bench.perception.networks.edl_gen_images import (
+    KINDS,
+    Generative,
+    Shape,
+    draw_as_tensorflow,
+    halved,
+    made_strange,
+)
 from nsl_bench.perception.networks.softmax import (
     Architecture,
     Kind,
@@ -88,6 +95,12 @@ class EDLGen(PresetClassifier):
         "scale on which fakes lie in -1..1: ``pixels``, black to white, or ``inputs``, the classifier's, "
         "as in the authors' code, where digits reach 2.8 and cards lie in 0..1; by default ``inputs`` in the "
         "paper preset",
+        later=True,
+    )
+    published: bool = option(
+        False,
+        "first weights as TensorFlow draws them, an image critic with an output for each concept, and images in "
+        "their own order in every epoch, as in the authors' code; the paper's text says nothing of these",
         later=True,
     )
     coarseness: int | None = option(
@@ -186,6 +199,7 @@ class EDLGen(PresetClassifier):
             learning_rate=3e-4 if start else 1e-3,
             anneal=self.quick,
             jitter=2 if few else 0,
+            shuffled=not self.published,
             **how,
         )
         fakes, part = self._fakes(design)
@@ -228,7 +242,9 @@ class EDLGen(PresetClassifier):
                 module.load_state_dict({k: torch.from_numpy(v.astype(np.float32)) for k, v in start.items()})
                 self._rescale(module, images, labels)
             module = module.to(device, memory_format=torch.channels_last)
-            generative = Generative(shape, device)
+            generative = Generative(shape, device, design.outputs if self.published else 1)
+            if self.published and not start:
+                draw_as_tensorflow(generative, module)
             optimiser = torch.optim.Adam(module.parameters(), lr=settings.learning_rate)
             module.train()
             every = self.fake_every or (2 if self.quick else 1)

@@ -28,6 +28,9 @@ _HIDDEN = 32
 _LEAST_DEVIATION = 1e-3
 _PRIOR_WEIGHT = 0.1
 
+_CUT = 0.87962566103423978
+"""The standard deviation of a standard normal distribution that is cut off beyond 2, as TensorFlow has it."""
+
 
 @dataclass(frozen=True)
 class Shape:
@@ -56,9 +59,12 @@ class Generative:
     """Auto-encoder, generator and both discriminators, with an optimiser each.
 
     Images are float [m, channels, height, width]; those it makes lie in -1..1.
+
+    Args:
+        outputs: of the discriminator of images, each of which tells images from fakes.
     """
 
-    def __init__(self, shape: Shape, device: Any) -> None:
+    def __init__(self, shape: Shape, device: Any, outputs: int = 1) -> None:
         import torch
         from torch import nn
 
@@ -67,7 +73,7 @@ class Generative:
         self.decoder = _decoder(shape).to(device)
         self.generator = _dense_net(shape.latent + _NOISE_UNITS, shape.latent, nn.Softplus()).to(device)
         self.code_critic = _dense_net(shape.latent, 1).to(device)
-        self.image_critic = _conv_net(shape, 1, dense=500).to(device)
+        self.image_critic = _conv_net(shape, outputs, dense=500).to(device)
         for convolutional in (self.encoder, self.decoder, self.image_critic):
             convolutional.to(memory_format=torch.channels_last)
         both = [*self.encoder.parameters(), *self.decoder.parameters()]
@@ -128,6 +134,23 @@ class Generative:
 
         parameters = self.optimisers[name].param_groups[0]["params"]
         return torch.autograd.grad(loss, parameters, retain_graph=True)
+
+
+def draw_as_tensorflow(generative: Generative, classifier: Any) -> None:
+    """Draw first weights as the authors' code does in TensorFlow 1, with biases of 0."""
+    from torch.nn import Conv2d, ConvTranspose2d, Linear, Module, init
+
+    parts = {"classifier": classifier, **generative.parts()}
+    for name, part in parts.items():
+        for layer in part.modules() if isinstance(part, Module) else ():
+            if not isinstance(layer, Conv2d | ConvTranspose2d | Linear):
+                continue
+            init.zeros_(layer.bias)
+            if name in ("classifier", "image_critic", "decoder"):
+                deviation = 0.02 if name == "decoder" else layer.weight[0].numel() ** -0.5 / _CUT
+                init.trunc_normal_(layer.weight, 0, deviation, -2 * deviation, 2 * deviation)
+            else:
+                init.xavier_uniform_(layer.weight)
 
 
 def _rmsprop(module: Any) -> Any:
