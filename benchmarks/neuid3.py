@@ -5,7 +5,7 @@
     NSL_BENCH_UCI=FOLDER python benchmarks/neuid3.py uci
 
 ``eleusis``   tables 3 and 5: eight concepts, four classes of tests, and the baselines
-``ranks``     table 3, with a network of 44 million weights; `--ranks 7 9 10` are those of the paper's footnote
+``ranks``     table 3, with a network of 44 million weights; `--ranks 7 9 10` as in the paper's footnote
 ``uci``       table 2: bits (symbolic track) and images of them
 ``reuse``     table 6: hidden_order with the trained tests of suit_order and rank_order
 ``tint``      the next suit, with and without the suits' colours, and other ways of training

@@ -76,7 +76,7 @@ def test_the_paper_preset_is_the_papers(scale: str, mean: list[float]) -> None:
 
 
 def test_first_weights_as_in_the_authors_code() -> None:
-    """tf.variance_scaling_initializer(), truncated_normal_initializer(0.02), and Glorot's uniform elsewhere."""
+    """tf.variance_scaling_initializer(), truncated_normal_initializer(0.02), else Glorot's uniform."""
     torch.manual_seed(0)
     classifier = EDLGen(preset="paper").design((28, 28, 1), 4).build()
     generative = Generative(Shape(28, 28, 1, 100, 256), torch.device("cpu"), outputs=4)
