@@ -99,8 +99,8 @@ class EDLGen(PresetClassifier):
     )
     published: bool = option(
         False,
-        "as in the authors' code, where the paper's text says nothing: first weights as TensorFlow draws them, an "
-        "image critic with an output for each concept, and images in their own order",
+        "as in the authors' code, where the paper's text says nothing: first weights as TensorFlow draws "
+        "them, an image critic with an output for each concept, and images in their own order",
         later=True,
     )
     coarseness: int | None = option(
