@@ -270,17 +270,6 @@ def _violations(
             grid[options[pick, 0]] = options[pick, 1]
 
 
-def count_solutions(grid: Grids, block: tuple[int, int], limit: int = 2) -> int:
-    """How many solutions a puzzle has, counting no further than `limit`.
-
-    Args:
-        grid: int8 [n * n], row by row, 0 for an empty cell.
-        block: rows and columns of a block.
-    """
-    n = block[0] * block[1]
-    return int(_solutions(grid, n, *block, limit, np.zeros(1, np.uint64), np.empty(n * n, np.int8)))
-
-
 def make_puzzles(seeds: UInts64, block: tuple[int, int], least: int = 0, threads: int = 2) -> Grids:
     """int8 [len(seeds), n * n]: one puzzle a seed, each with exactly one solution.
 
