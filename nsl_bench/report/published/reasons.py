@@ -2,13 +2,12 @@
 
 A reason is a condition under which the published figure was obtained and ours was not. It is tested by
 repeating the runs under that condition. The reason holds if the figure changes significantly (paired t test
-over the same train splits; for another network, Welch's t test over trainings of both), then no longer
-differs from the published one, and less than half of the difference is left. Otherwise the difference has no
-reason.
+over the same train splits), then no longer differs from the published one, and less than half of the
+difference is left. Otherwise the difference has no reason.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -16,6 +15,7 @@ from nsl_bench.run.job import Job
 from nsl_bench.run.statistics import paired_p_values
 
 from .equivalence import LEVEL, Comparison, Mean, compare_means
+from .papers import margin_of
 
 PUBLISHED_CODE = "cnn_lstm:published=true"
 """The CNN-LSTM as the paper's code has it; as ``cnn_lstm`` it is what the paper's text describes."""
@@ -27,23 +27,10 @@ AS_PUBLISHED = {
 }
 """Learners as the paper's code has them, by what they are called where they are as its text has them."""
 
-PUBLISHED_NETWORKS = {"edl_gen:preset=paper": "edl_gen:preset=paper,published=true"}
-"""Networks as the paper's code has them, likewise."""
-
 _CONDITIONS = {
     "cnn_lstm": "the network of the paper's code instead of the one in its text",
-    "edl_gen": "first weights, critic and order of images as in the paper's code",
     "ffnsl": "rules that are tested without their type guards, as in the paper's code",
 }
-
-
-def conditions(job: Job) -> dict[str, Job]:
-    """A run as the paper's code has it where its text says something else or nothing, by descriptions."""
-    learner, network = AS_PUBLISHED.get(job.learner), PUBLISHED_NETWORKS.get(job.network or "")
-    found = {learner: replace(job, learner=learner)} if learner else {}
-    if network:
-        found[network] = replace(job, network=network)
-    return {f"{_CONDITIONS[spec.partition(':')[0]]} ({spec})": job for spec, job in found.items()}
 
 
 @dataclass(frozen=True)
@@ -54,7 +41,7 @@ class Tested:
         condition: description, which follows "with".
         measured: the figure under the condition.
         compared: its comparison with the published figure.
-        p_moved: p value of the t test of the figure with and without the condition.
+        p_moved: p value of the paired t test of the figure with and without the condition.
         before: the difference to the published figure without the condition.
     """
 
@@ -85,7 +72,6 @@ def check_reason(
     published: Mean,
     margin: float,
     *trainings: Mean,
-    other_network: Sequence[Mean] | None = None,
 ) -> Tested | None:
     """Test a reason.
 
@@ -93,22 +79,41 @@ def check_reason(
         condition: description, which follows "with".
         plain: the figure by train split, without the condition.
         under: the figure by train split, under the condition.
-        margin, trainings: as in `compare_means`, under the condition.
-        other_network: if the condition is another network, the mean over trainings of the network without it.
+        margin, trainings: as in `compare_means`.
 
     Returns:
-        The tests; None if both have fewer than two train splits in common, or of two networks one has not
-        enough trainings to tell how they differ.
+        The tests; None if both have fewer than two train splits in common.
     """
     both = sorted(plain.keys() & under.keys())
-    if len(both) < 2 or (other_network is not None and not (other_network and trainings)):
+    if len(both) < 2:
         return None
     first, second = (np.array([values[repeat] for repeat in both]) for values in (plain, under))
     measured = Mean.of(second.tolist())
-    if other_network is None:
-        p_moved = float(paired_p_values((first - second)[None])[0])
-    else:
-        p_moved = compare_means(other_network[0], trainings[0], margin).p_different
+    p_moved = float(paired_p_values((first - second)[None])[0])
     compared = compare_means(measured, published, margin, 0.0, *trainings)
     before = float(first.mean()) - published.value
     return Tested(condition, measured, compared, p_moved, before)
+
+
+def tested_reasons(
+    job: Job,
+    metric: str,
+    plain: Mapping[int, float],
+    by_code: Mapping[int, float],
+    published: Mean,
+    *trainings: Mean,
+) -> str:
+    """The reason of a difference that holds when it is tested; empty if none does.
+
+    Args:
+        job: one of the runs.
+        plain: our values by repeat.
+        by_code: those of the learner as the paper's code has it.
+        trainings: their mean over trainings of the network, if there are several.
+    """
+    if job.learner not in AS_PUBLISHED:
+        return ""
+    condition = f"{_CONDITIONS[job.learner.partition(':')[0]]} ({AS_PUBLISHED[job.learner]})"
+    margin = margin_of(metric, job.learner, published.value)
+    tested = check_reason(condition, plain, by_code, published, margin, *trainings)
+    return str(tested) if tested is not None and tested.holds else ""

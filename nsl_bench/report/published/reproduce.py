@@ -41,7 +41,7 @@ from .equivalence import (
     repeats_needed,
 )
 from .papers import KEY, ffnsl2023, margin_of, networks2021, paper, values_of
-from .reasons import AS_PUBLISHED, PUBLISHED_CODE, PUBLISHED_NETWORKS, check_reason, conditions
+from .reasons import AS_PUBLISHED, PUBLISHED_CODE, tested_reasons
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -211,10 +211,8 @@ def grid(tasks: Sequence[str], preset: Preset, splits: Path, mnist: Path | None 
         if images is not None:
             shifted |= {"sources": images, "shifts": ["rotate90"]}
             networks = (preset.softmax, preset.edl_gen)
-            by_code = [PUBLISHED_NETWORKS[one] for one in networks if one in PUBLISHED_NETWORKS]
-            every: dict[str, Any] = {"networks": (*networks, *by_code), **shifted}
-            jobs += plan(task, ours, percents=PERCENTS, **every)
-            jobs += plan(task, ours[1:], percents=HIGH_PERCENTS, **every)
+            jobs += plan(task, ours, networks=networks, percents=PERCENTS, **shifted)
+            jobs += plan(task, ours[1:], networks=networks, percents=HIGH_PERCENTS, **shifted)
             baselines: dict[str, Any] = {
                 "networks": preset.softmax,
                 "percents": preset.baseline_percents,
@@ -222,8 +220,7 @@ def grid(tasks: Sequence[str], preset: Preset, splits: Path, mnist: Path | None 
             }
             jobs += plan(task, _BASELINES[task], **baselines, **shifted)
             if preset.whole and task == "sudoku_4x4":
-                shown = {**every, "networks": (preset.edl_gen, *by_code)}
-                jobs += plan(task + REDUCED, ["ffnsl"], percents=PERCENTS, **shown)
+                jobs += plan(task + REDUCED, ["ffnsl"], networks=preset.edl_gen, percents=PERCENTS, **shifted)
                 tested = [AS_PUBLISHED[one] for one in ours]  # rules without digits are learned at the end
                 jobs += plan(task, tested, networks=networks, percents=(90, *HIGH_PERCENTS), **shifted)
                 ours += tested
@@ -250,7 +247,7 @@ def _again(job: Job) -> bool:
 
 def of_workshop(jobs: Sequence[Job]) -> list[Job]:
     """What the version of 2021 has of the runs: FFNSL on Sudoku, with its own penalties."""
-    seen = [j for j in jobs if j.network and j.percent in PERCENTS and j.repeat <= 5 and not _is_condition(j)]
+    seen = [job for job in jobs if job.network and job.percent in PERCENTS and job.repeat <= 5]
     ours = [job for job in seen if job.learner == "ffnsl" and job.benchmark in TASKS[1:]]
     return [replace(job, learner="ffnsl:penalty=floor") for job in ours]
 
@@ -343,19 +340,12 @@ def _compared(jobs: Sequence[Job], store: Store) -> Iterator[tuple[Job, list[Fig
     for setting in sorted(groups, key=lambda setting: order[setting]):
         seeds = range(PRESETS["paper"].trainings) if setting.network else (0,)
         trainings = [_of_seed(setting, seed) for seed in seeds]
-        if _is_condition(setting) or setting != trainings[0]:
-            continue
-        ours = [groups[one] for one in trainings if one in groups]
-        under = {}
-        for condition, by_code in conditions(setting).items():
-            again = [_of_seed(by_code, seed) for seed in seeds]
-            under[condition] = [groups[one] for one in again if one in groups]
-        yield setting, list(_figures(ours, under, store))
-
-
-def _is_condition(job: Job) -> bool:
-    """Whether a run is a condition of other figures and has none."""
-    return "answers=published" in job.learner or "published=true" in (job.network or "")
+        if "answers=published" in setting.learner or setting != trainings[0]:
+            continue  # a condition of other figures
+        published = AS_PUBLISHED.get(setting.learner, setting.learner)
+        by_code = [replace(one, learner=published) for one in trainings]
+        ours, theirs = ([groups[one] for one in some if one in groups] for some in (trainings, by_code))
+        yield setting, list(_figures(ours, theirs, store))
 
 
 def _of_seed(job: Job, seed: int) -> Job:
@@ -407,13 +397,13 @@ class _Theirs:
 
 
 def _figures(
-    trainings: Sequence[Sequence[Record]], by_code: Mapping[str, Sequence[Sequence[Record]]], store: Store
+    trainings: Sequence[Sequence[Record]], by_code: Sequence[Sequence[Record]], store: Store
 ) -> Iterator[Figure]:
     """The figures of one setting.
 
     Args:
         trainings: records that differ in the repeat, with each training of the network.
-        by_code: the same of the learner or the network as the paper's code has it, by conditions of reasons.
+        by_code: those of the learner as the paper's code has it; the same ones if there is no other.
         store: has their predictions.
     """
     records = trainings[0]
@@ -436,21 +426,10 @@ def _figures(
                 image_error = _image_error(records, metric, store)
                 means = _judged(job, metric, counting, every, replace(theirs, values={}), image_error, *mean)
                 values, figure = (every, means) if means.power > figure.power else (values, figure)
-            for condition, others in by_code.items() if figure.badge == "differs" else ():
-                under, over = _over_trainings(metric, counting, others)
-                another = mean if others and others[0][0].job.network != job.network else None
-                tested = check_reason(
-                    condition,
-                    values,
-                    under,
-                    published,
-                    margin_of(metric, job.learner, published.value),
-                    *over,
-                    other_network=another,
-                )
-                if tested is not None and tested.holds:
-                    figure = replace(figure, reason=str(tested))
-                    break
+            if figure.badge == "differs":
+                under, over = _over_trainings(metric, counting, by_code)
+                reason = tested_reasons(job, metric, values, under, published, *over)
+                figure = replace(figure, reason=reason)
             yield replace(
                 figure,
                 learner=job.learner if row["learner"] in job.learner else str(row["learner"]),
