@@ -145,7 +145,8 @@ def draw_as_tensorflow(generative: Generative, classifier: Any) -> None:
         for layer in part.modules() if isinstance(part, Module) else ():
             if not isinstance(layer, Conv2d | ConvTranspose2d | Linear):
                 continue
-            init.zeros_(layer.bias)
+            if layer.bias is not None:
+                init.zeros_(layer.bias)
             if name in ("classifier", "image_critic", "decoder"):
                 deviation = 0.02 if name == "decoder" else layer.weight[0].numel() ** -0.5 / _CUT
                 init.trunc_normal_(layer.weight, 0, deviation, -2 * deviation, 2 * deviation)
