@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 import torch
 
+from nsl_bench.perception import training
 from nsl_bench.perception.network import Validation
 from nsl_bench.perception.networks.edl_gen import EDLGen, best_scale, loss, total_evidence
 from nsl_bench.perception.networks.edl_gen_images import (
@@ -99,6 +100,11 @@ def test_images_in_their_own_order() -> None:
     for network in (plain, published):
         network.fit(lambda rows: images[rows], labels, ("a", "b"))
     assert published.details["training"]["shuffled"] is False and "shuffled" not in plain.details["training"]
+    seen: list[int] = []
+    settings = training.Settings(epochs=2, batch=4, learning_rate=1.0, anneal=False, seed=0, shuffled=False)
+    rng = np.random.default_rng(0)
+    training.epochs({}, lambda rows, _: seen.extend(rows.tolist()), rng, images, settings, None)
+    assert seen == 2 * [*range(6)]
     assert "published=True" in published.spec and "published" not in plain.spec
 
 
