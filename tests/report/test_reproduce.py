@@ -17,10 +17,11 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.core.types import BLANK, Hypothesis
 from nsl_bench.data.splits import make_source, make_split
 from nsl_bench.report.published import papers as published
+from nsl_bench.report.published import reproduce
 from nsl_bench.report.published.equivalence import Mean, compare_means
 from nsl_bench.report.published.pages import coverage, one_each, read_figures, summary, write_report
 from nsl_bench.report.published.papers import margin_of
-from nsl_bench.report.published.reasons import check_reason
+from nsl_bench.report.published.reasons import as_read, check_reason
 from nsl_bench.report.published.reproduce import (
     PRESETS,
     Figure,
@@ -321,6 +322,43 @@ def test_rules_without_guards_are_a_reason_and_no_figure(splits: Path, tmp_path:
             store.add(Record(jobs[-1], "ok", metrics={"hypothesis_accuracy": base + noise}))
     (figure,) = compare(jobs, store)
     assert figure.badge == "differs" and "without their type guards" in figure.reason
+
+
+def test_samples_read_as_in_the_paper() -> None:
+    """The formula, against samples that are drawn and read; and terms of it in the paper's own scores."""
+    rng, samples = np.random.default_rng(0), 4
+    invalid, is_valid = rng.uniform(0, 1, 50), np.arange(50) < 25
+    share = rng.binomial(samples, invalid, (20_000, 50)) / samples
+    valid = share == 0
+    brier = (valid ^ is_valid) + (share - ~is_valid) ** 2
+    assert as_read(invalid, is_valid, samples) == pytest.approx(
+        (brier.mean(), (valid == is_valid).mean()), abs=0.002
+    )
+    known = published.values_of("sudoku_4x4", "main")
+    key = ("ffnsl", "softmax", "network", "small", "standard", 0, "brier_score")
+    first, second = known[key][:2]  # with one error of 1,000 grids each
+    assert 1000 * first == pytest.approx(1 + (19 / 36) ** 2, abs=1e-5)
+    assert 1000 * second == pytest.approx(1 + (13 / 32) ** 2, abs=1e-5)
+
+
+@pytest.mark.parametrize("published_score", [0.069, 0.0])
+def test_samples_read_as_in_the_paper_are_a_reason_where_they_reproduce(
+    splits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, published_score: float
+) -> None:
+    """Judged by one of ten samples, valid grids of which a sample is seldom wrong have a score of 0.069."""
+    write_splits(splits, "sudoku_4x4")
+    plain = next(job for job in grid(["sudoku_4x4"], PRESETS["quick"], splits) if job.learner == "ffnsl")
+    job = replace(plain, track="pretrained", network="edl_gen", source="mnist:m")
+    valid = reproduce._test(job).labels == 0
+    wrong = 1 - (1 - published_score / valid.mean()) ** (1 / 10)
+    scores = np.full(len(valid), 2 * wrong**2)
+    monkeypatch.setattr(reproduce, "example_scores", lambda *_: scores)
+    store, jobs = Store(tmp_path / "runs"), [replace(job, repeat=repeat) for repeat in range(1, 6)]
+    for job in jobs:
+        store.add(Record(job, "ok", metrics={"brier_score": float(scores.mean()) + 1e-6 * job.repeat}))
+    (figure,) = compare(jobs, store)
+    assert figure.badge == "differs"
+    assert ("one of 10 samples" in figure.reason) == (published_score > 0), figure.reason
 
 
 @pytest.mark.parametrize("of_code", [0.52, 0.56])

@@ -41,7 +41,7 @@ from .equivalence import (
     repeats_needed,
 )
 from .papers import KEY, ffnsl2023, margin_of, networks2021, paper, values_of
-from .reasons import AS_PUBLISHED, PUBLISHED_CODE, tested_reasons
+from .reasons import AS_PUBLISHED, PUBLISHED_CODE, SAMPLES, as_published, as_read, check_reason
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -93,7 +93,9 @@ _ON_IMAGES = frozenset(
 CONFIDENCES = tuple(f"confidence_share_{low:.2f}_{high:.2f}" for low, high in pairwise(EDGES))
 """The paper's names of shares of a network's confidences on train images."""
 
-_OURS = {"framework_accuracy_problog": "framework_accuracy_probabilistic", "output_lines": "rules"}
+_BY_PROBLOG = "framework_accuracy_problog"
+
+_OURS = {_BY_PROBLOG: "framework_accuracy_probabilistic", "output_lines": "rules"}
 """Our metric for the paper's."""
 
 
@@ -427,14 +429,46 @@ def _figures(
                 means = _judged(job, metric, counting, every, replace(theirs, values={}), image_error, *mean)
                 values, figure = (every, means) if means.power > figure.power else (values, figure)
             if figure.badge == "differs":
-                under, over = _over_trainings(metric, counting, by_code)
-                reason = tested_reasons(job, metric, values, under, published, *over)
-                figure = replace(figure, reason=reason)
+                for condition, under, over in _conditions(metric, counting, trainings, by_code, store):
+                    tested = check_reason(condition, values, under, published, figure.margin, *over)
+                    if tested is not None and tested.holds and not figure.reason:
+                        figure = replace(figure, reason=str(tested))
             yield replace(
                 figure,
                 learner=job.learner if row["learner"] in job.learner else str(row["learner"]),
                 penalties=str(row["penalties"]),
             )
+
+
+def _conditions(
+    metric: str,
+    counting: str,
+    trainings: Sequence[Sequence[Record]],
+    by_code: Sequence[Sequence[Record]],
+    store: Any,
+) -> Iterator[tuple[str, dict[int, float], list[Mean]]]:
+    """What may be the reason of a difference, and what `_over_trainings` finds under that condition."""
+    job = trainings[0][0].job
+    if job.learner in AS_PUBLISHED:
+        yield as_published(job.learner), *_over_trainings(metric, counting, by_code)
+    network = Spec.parse(job.network or "softmax").name
+    samples = SAMPLES.get((job.benchmark.partition(":")[0], network))
+    fitted = metric == _BY_PROBLOG and not job.percent
+    if job.learner == "ffnsl" and metric in ("brier_score", _BY_PROBLOG) and samples and not fitted:
+        sampled = [[_sampled(record, samples, store) for record in some] for some in trainings]
+        condition = f"grids that are invalid if one of {samples} samples is, as the paper's ProbLog was read,"
+        yield condition, *_over_trainings(metric, counting, sampled)
+
+
+def _sampled(record: Record, samples: int, store: Any) -> Record:
+    """A run with the Brier score and accuracy of `as_read`; as it is if its predictions were not kept."""
+    scores = example_scores(store, record, record.key, "brier_score")
+    if scores is None:
+        return record
+    is_valid = _test(record.job).labels == 0
+    wrong = np.sqrt(scores / 2)
+    brier, accuracy = as_read(np.where(is_valid, wrong, 1 - wrong), is_valid, samples)
+    return replace(record, metrics={**record.metrics, "brier_score": brier, _OURS[_BY_PROBLOG]: accuracy})
 
 
 def _judged(
