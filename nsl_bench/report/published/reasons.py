@@ -23,6 +23,7 @@ AS_PUBLISHED = {
     "cnn_lstm": PUBLISHED_CODE,
     "ffnsl": "ffnsl:answers=published",
     "ffnsl:penalty=constant": "ffnsl:penalty=constant,answers=published",
+    "ffnsl:penalty=floor": "ffnsl:penalty=floor,answers=published",
 }
 """Learners as the paper's code has them, by what they are called where they are as its text has them."""
 

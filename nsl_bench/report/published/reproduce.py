@@ -93,6 +93,8 @@ _ON_IMAGES = frozenset(
 CONFIDENCES = tuple(f"confidence_share_{low:.2f}_{high:.2f}" for low, high in pairwise(EDGES))
 """The paper's names of shares of a network's confidences on train images."""
 
+_OF_2021 = "ffnsl:penalty=floor"
+
 _BY_PROBLOG = "framework_accuracy_problog"
 
 _OURS = {_BY_PROBLOG: "framework_accuracy_probabilistic", "output_lines": "rules"}
@@ -250,8 +252,9 @@ def _again(job: Job) -> bool:
 def of_workshop(jobs: Sequence[Job]) -> list[Job]:
     """What the version of 2021 has of the runs: FFNSL on Sudoku, with its own penalties."""
     seen = [job for job in jobs if job.network and job.percent in PERCENTS and job.repeat <= 5]
-    ours = [job for job in seen if job.learner == "ffnsl" and job.benchmark in TASKS[1:]]
-    return [replace(job, learner="ffnsl:penalty=floor") for job in ours]
+    theirs = {"ffnsl": _OF_2021, AS_PUBLISHED["ffnsl"]: AS_PUBLISHED[_OF_2021]}
+    ours = [job for job in seen if job.learner in theirs and job.benchmark in TASKS[1:]]
+    return [replace(job, learner=theirs[job.learner]) for job in ours]
 
 
 def in_workshop(figure: Figure) -> bool:
@@ -454,7 +457,8 @@ def _conditions(
     network = Spec.parse(job.network or "softmax").name
     samples = SAMPLES.get((job.benchmark.partition(":")[0], network))
     fitted = metric == _BY_PROBLOG and not job.percent
-    if job.learner == "ffnsl" and metric in ("brier_score", _BY_PROBLOG) and samples and not fitted:
+    of_ffnsl = Spec.parse(job.learner).name == "ffnsl"
+    if of_ffnsl and metric in ("brier_score", _BY_PROBLOG) and samples and not fitted:
         sampled = [[_sampled(record, samples, store) for record in some] for some in trainings]
         condition = f"grids that are invalid if one of {samples} samples is, as the paper's ProbLog was read,"
         yield condition, *_over_trainings(metric, counting, sampled)
