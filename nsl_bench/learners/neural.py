@@ -237,10 +237,11 @@ class CNNLSTM(_OnSymbols):
     """A convolution and an LSTM over the sequence of an example's concepts.
 
     Embedding 96, convolution of 64 channels and width 3, ReLU, max-pool 2, dropout, LSTM 96, dropout, dense.
-    With two labels the softmax of two outputs is the sigmoid of their difference.
+    With two labels there is one output with a sigmoid, as in the papers.
     """
 
     name = "cnn_lstm"
+    version = "2"
     embedding: int = option(96, "size of a concept's vector", least=1)
     channels: int = option(64, "channels of the convolution", least=1)
     hidden: int = option(96, "units of the LSTM", least=1)

@@ -325,6 +325,43 @@ def test_a_padded_convolution_has_an_output_for_each_slot() -> None:
         assert net.convolution(torch.zeros(1, 8, 16)).shape[2] == length
 
 
+class _OneOutput(torch.nn.Module):
+    """The paper's last layer with a sigmoid, behind the layers of one of our networks."""
+
+    def __init__(self, net: torch.nn.Module, inputs: int) -> None:
+        super().__init__()
+        self.net, self.dense = net, torch.nn.Linear(inputs, 1)
+        net.dense = torch.nn.Identity()
+
+    def forward(self, sequence: torch.Tensor) -> torch.Tensor:
+        return self.dense(self.net(sequence)).squeeze(1).sigmoid()
+
+
+@pytest.mark.parametrize(("network", "inputs"), [(SequenceNetwork, 11), (PublishedNetwork, 2 * 11 * 5)])
+def test_two_labels_are_learned_with_one_output_as_in_the_papers(network: Any, inputs: int) -> None:
+    """Two outputs have the same probabilities at first, and learn about twice as fast."""
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(1)
+        ours, theirs = (network(9, 6, 7, 5, 11, 0.0, 2) for _ in range(2))
+        theirs = _OneOutput(theirs, inputs)
+        for mine, other in zip(ours.parameters(), theirs.parameters(), strict=True):
+            other.data.copy_(mine)
+        batches, targets = torch.randint(0, 6, (40, 9)), torch.randint(0, 2, (40,))
+    steps = [torch.optim.Adam(net.parameters(), lr=1e-2) for net in (ours, theirs)]
+    for start in range(0, 40, 8):
+        part = slice(start, start + 8)
+        losses = (
+            torch.nn.functional.cross_entropy(ours(batches[part]), targets[part]),
+            torch.nn.functional.binary_cross_entropy(theirs(batches[part]), targets[part].float()),
+        )
+        for loss, step in zip(losses, steps, strict=True):
+            step.zero_grad()
+            loss.backward()
+            step.step()
+    with torch.inference_mode():
+        torch.testing.assert_close(ours(batches).softmax(1)[:, 1], theirs(batches))
+
+
 @pytest.mark.parametrize(
     ("spec", "sentence"),
     [
