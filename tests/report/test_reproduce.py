@@ -184,6 +184,23 @@ def test_a_figure_gets_the_train_splits_that_it_needs(splits: Path, tmp_path: Pa
     assert many.repeats == few.needed and many.power >= 0.8 and further_splits([job], None, store) == []
 
 
+def test_a_figure_that_no_further_split_decides_is_undecidable(
+    splits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Five are paired with the paper's own; a sixth, which the spread of five calls for, is not."""
+    write_splits(splits, "sudoku_4x4", small=6)
+    seen: dict[str, Any] = {"networks": "softmax", "shifts": ["rotate90"], "percents": [20]}
+    (job,) = plan("sudoku_4x4", ["random_forest"], splits=splits / "sudoku_4x4", **seen)
+    monkeypatch.setattr(reproduce, "repeats_needed", lambda *_: 6)
+    store = Store(tmp_path / "runs")
+    badges = []
+    for repeat in range(1, 7):
+        metrics = {"hypothesis_accuracy": 0.595 + 0.02 * (-1) ** repeat}
+        store.add(Record(replace(job, repeat=repeat), "ok", metrics=metrics))
+        badges += [one.badge for one in compare([job], store) if one.metric == "hypothesis_accuracy"]
+    assert badges[-2:] == ["not enough data", "undecidable"]
+
+
 def test_trainings_that_differ_are_charged(splits: Path, tmp_path: Path) -> None:
     write_splits(splits, "sudoku_4x4")
 
@@ -464,9 +481,11 @@ def test_means_and_statements_of_a_table_are_compared(
     """A mean over test tasks against a number, a lead over the shares against what the text says, a ratio."""
     store, table = Store(tmp_path / "runs"), published.table
 
-    def filled(name: str, which: int, number: Callable[[Job], float]) -> dict[str, Figure]:
+    def filled(
+        name: str, which: int, number: Callable[[Job], float], preset: str = "quick"
+    ) -> dict[str, Figure]:
         monkeypatch.setattr("nsl_bench.report.published.tabulated.table", lambda n: table(n).iloc[[which]])
-        rows = planned(name, "quick", shared / "data")
+        rows = planned(name, preset, shared / "data")
         jobs = {job.key(): job for row in rows for job in (*row.jobs, *row.others)}
         for job in jobs.values():
             store.add(Record(job, "ok", metrics={row.rule.metric: number(job) for row in rows}))
@@ -486,12 +505,12 @@ def test_means_and_statements_of_a_table_are_compared(
         & (rows["dataset"] == "suit_order")
         & (rows["tests"] == "neural_facts")
     )
-    whole = {"optimal": 0.8, "nf": 0.79}
-    (over,) = filled(
-        "neuid3", int(np.flatnonzero(of_suits)[0]), lambda job: whole[job.learner.split("=")[1].split(",")[0]]
-    ).values()
+    which = int(np.flatnonzero(of_suits)[0])
+    (over,) = filled("neuid3", which, lambda job: 0.8 if "optimal" in job.learner else 0.79).values()
     assert over.badge == "reproduced" and over.measured == pytest.approx(0.79 / 0.8)
     assert over.metric == "f1_violated as a ratio" and over.learner == "neuid3:tests=nf,named=true"
+    (none,) = filled("neuid3", which, lambda job: 0.8 * (job.repeat == 1), "paper").values()
+    assert none.badge == "undecidable" and none.repeats == 1, "the divisor is 0 in the other six"
 
 
 def test_what_became_of_every_published_figure() -> None:

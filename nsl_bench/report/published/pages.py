@@ -58,7 +58,7 @@ differ.
 - *not enough data*: neither, and the power is too low. The column `needed` has the number of train splits
   that would suffice;
 - *undecidable*: neither, and all of the paper's train splits would not suffice, because the error of its
-  figure, of the test images or of trainings is too large;
+  figure, of the test images or of trainings is too large, or a ratio's divisor is 0 on most of them;
 - *not comparable*: different quantities; the reason is given.
 
 A reason for a difference is only given if it was tested under its condition: the figure then changed

@@ -120,13 +120,18 @@ def compare_rows(rows: Sequence[Planned], store: Store) -> list[Figure]:
     figures = []
     for one in rows:
         values = _values(one.jobs, records, one.rule)
+        done = len(values)
         if one.others:
             others = _values(one.others, records, one.rule)
             ratio = _is_ratio(one)
+            done = len(values.keys() & others.keys())
             both = [k for k in values if k in others and (others[k] or not ratio)]
             values = {k: values[k] / others[k] if ratio else values[k] - others[k] for k in both}
         if values or one.reason:
-            figures.append(_figure(one, list(values.values())))
+            figure = _figure(one, list(values.values()))
+            if figure.badge == "not enough data" and done >= one.rule.repeats:
+                figure = replace(figure, badge="undecidable", needed=math.nan)
+            figures.append(figure)
     return figures
 
 
