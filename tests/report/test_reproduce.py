@@ -486,7 +486,7 @@ def test_means_and_statements_of_a_table_are_compared(
     ) -> dict[str, Figure]:
         monkeypatch.setattr("nsl_bench.report.published.tabulated.table", lambda n: table(n).iloc[[which]])
         rows = planned(name, preset, shared / "data")
-        jobs = {job.key(): job for row in rows for job in (*row.jobs, *row.others)}
+        jobs = {job.key(): job for row in rows for job in (*row.jobs, *row.others, *row.under)}
         for job in jobs.values():
             store.add(Record(job, "ok", metrics={row.rule.metric: number(job) for row in rows}))
         return {figure.shift: figure for figure in compare_rows(rows, store)}
@@ -511,6 +511,15 @@ def test_means_and_statements_of_a_table_are_compared(
     assert over.metric == "f1_violated as a ratio" and over.learner == "neuid3:tests=nf,named=true"
     (none,) = filled("neuid3", which, lambda job: 0.8 * (job.repeat == 1), "paper").values()
     assert none.badge == "undecidable" and none.repeats == 1, "the divisor is 0 in the other six"
+    of_facts = (
+        (rows["table"].astype(str) == "3") & (rows["dataset"] == "increase_suits") & (rows["method"] == "ndt")
+    )
+
+    def tinted(job: Job) -> float:
+        return (0.95 if "tint=ranks" in job.benchmark else 0.2) + 0.02 * (job.repeat % 3)
+
+    (suits,) = filled("neuid3", int(np.flatnonzero(of_facts)[0]), tinted, "paper").values()
+    assert suits.badge == "differs" and "increase_suits,tint=ranks in place of" in suits.reason
 
 
 def test_what_became_of_every_published_figure() -> None:

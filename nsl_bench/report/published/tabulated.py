@@ -22,6 +22,7 @@ from nsl_bench.run.store import Store
 
 from .equivalence import LEVEL, Comparison, Mean, compare_means, known_error, repeats_needed
 from .papers import Paper, Rule, paper, table
+from .reasons import check_reason
 from .reproduce import (
     PRESETS,
     TASKS,
@@ -58,6 +59,7 @@ class Planned:
         rule: that fits it.
         jobs, others: runs of its learner, and of the learner that a statement or a ratio
             compares it with.
+        under: runs of its learner under the condition of the rule.
         reason: why there are none.
     """
 
@@ -65,6 +67,7 @@ class Planned:
     rule: Rule
     jobs: Sequence[Job] = field(default_factory=tuple)
     others: Sequence[Job] = field(default_factory=tuple)
+    under: Sequence[Job] = field(default_factory=tuple)
     reason: str = ""
 
 
@@ -88,10 +91,14 @@ def planned(name: str, preset: str, data: Path) -> list[Planned]:
             jobs, others = (
                 list(_jobs(learner, texts, rule, preset, data)) for learner in (rule.learner, rule.against)
             )
+            other = rule.conditions.get(jobs[0].benchmark, "") if jobs and preset == "paper" else ""
+            under = list(
+                _jobs(rule.learner * bool(other), texts, replace(rule, benchmark=other), preset, data)
+            )
         except UserError as error:
             found.append(Planned(texts, rule, reason=str(error)))
             continue
-        found.append(Planned(texts, rule, jobs, others))
+        found.append(Planned(texts, rule, jobs, others, under))
     return found
 
 
@@ -131,6 +138,13 @@ def compare_rows(rows: Sequence[Planned], store: Store) -> list[Figure]:
             figure = _figure(one, list(values.values()))
             if figure.badge == "not enough data" and done >= one.rule.repeats:
                 figure = replace(figure, badge="undecidable", needed=math.nan)
+            if figure.badge == "differs" and one.under:
+                published = Mean(figure.published, figure.published_std_err, figure.published_repeats)
+                under = _values(one.under, records, one.rule)
+                condition = f"{one.under[0].benchmark} in place of {figure.benchmark}"
+                tested = check_reason(condition, values, under, published, one.rule.margin)
+                if tested is not None and tested.holds:
+                    figure = replace(figure, reason=str(tested))
             figures.append(figure)
     return figures
 
@@ -258,8 +272,9 @@ def reproduction(
     if (data / "uci").is_dir():
         os.environ.setdefault(FOLDER_VARIABLE, str(data / "uci"))
     rows = planned(name, preset, data)
-    cost = {job.key(): row.rule.minutes for row in rows for job in (*row.jobs, *row.others)}
-    once = {job.key(): job for row in rows for job in (*row.jobs, *row.others)}
+    every = [(job, row.rule) for row in rows for job in (*row.jobs, *row.others, *row.under)]
+    cost = {job.key(): rule.minutes for job, rule in every}
+    once = {job.key(): job for job, _ in every}
     if not once:
         raise UserError(f"--data: {data} has nothing to reproduce {name} with. {rows[0].reason}")
 
