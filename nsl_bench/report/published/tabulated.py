@@ -92,9 +92,8 @@ def planned(name: str, preset: str, data: Path) -> list[Planned]:
                 list(_jobs(learner, texts, rule, preset, data)) for learner in (rule.learner, rule.against)
             )
             other = rule.conditions.get(jobs[0].benchmark, "") if jobs and preset == "paper" else ""
-            under = list(
-                _jobs(rule.learner * bool(other), texts, replace(rule, benchmark=other), preset, data)
-            )
+            changed = replace(rule, benchmark=other)
+            under = list(_jobs(rule.learner, texts, changed, preset, data)) if other else []
         except UserError as error:
             found.append(Planned(texts, rule, reason=str(error)))
             continue
