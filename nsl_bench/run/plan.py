@@ -210,10 +210,15 @@ def _described(learners: Sequence[str], describe: Describe) -> dict[str, About]:
 
 
 def version_of_network(network: str, images: ImageSource) -> str:
-    """The version of the installed network of a spec for a source's images."""
+    """The version of the installed network of a spec for a source's images.
+
+    Raises:
+        UserError: the network does not exist, or an option is wrong.
+    """
+    made = registry.create("network", network)
     factory = registry.factory("network", registry.Spec.parse(network).name)
     if factory is GivenPredictions:
-        return str(registry.create("network", network).version)
+        return str(made.version)
     version_for = getattr(factory, "version_for", None)
     version = None if version_for is None else version_for(images.shape)
     return version_of(factory, network, "network", version)

@@ -191,6 +191,11 @@ def test_a_run_looks_up_each_part_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert created["benchmark"] == created["source"] == 1
 
 
+def test_a_wrong_option_of_a_network_is_found_before_the_first_run() -> None:
+    with pytest.raises(UserError, match="epochs must be 1 or more; got 0"):
+        plan("sudoku_4x4", ["majority"], networks="softmax:epochs=0")
+
+
 # Train and test sets are shifted by pairs of shifts and shares.
 
 STANDARD = ShiftPair()
