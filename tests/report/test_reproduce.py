@@ -519,7 +519,7 @@ def test_means_and_statements_of_a_table_are_compared(
         return (0.95 if "tint=ranks" in job.benchmark else 0.2) + 0.02 * (job.repeat % 3)
 
     (suits,) = filled("neuid3", int(np.flatnonzero(of_facts)[0]), tinted, "paper").values()
-    assert suits.badge == "differs" and "increase_suits,tint=ranks in place of" in suits.reason
+    assert suits.badge == "differs" and "increase_suits,tint=ranks instead of" in suits.reason
 
 
 def test_what_became_of_every_published_figure() -> None:

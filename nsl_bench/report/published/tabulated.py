@@ -140,7 +140,7 @@ def compare_rows(rows: Sequence[Planned], store: Store) -> list[Figure]:
             if figure.badge == "differs" and one.under:
                 published = Mean(figure.published, figure.published_std_err, figure.published_repeats)
                 under = _values(one.under, records, one.rule)
-                condition = f"{one.under[0].benchmark} in place of {figure.benchmark}"
+                condition = f"{one.under[0].benchmark} instead of {figure.benchmark}"
                 tested = check_reason(condition, values, under, published, one.rule.margin)
                 if tested is not None and tested.holds:
                     figure = replace(figure, reason=str(tested))
