@@ -1,9 +1,9 @@
 """Tested reasons for differences between reproduced and published figures.
 
 A reason is a condition under which the published figure was obtained and ours was not. It is tested by
-repeating the runs under that condition. The reason holds if the figure changes significantly (paired t test
-over the same train splits), then no longer differs from the published one, and less than half of the
-difference is left. Otherwise the difference has no reason.
+repeating the runs, or by reading what they predicted, under that condition. The reason holds if the figure
+changes significantly (paired t test over the same train splits), then no longer differs from the published
+one, and less than half of the difference is left. Otherwise the difference has no reason.
 """
 
 from collections.abc import Mapping
@@ -107,6 +107,19 @@ def check_reason(
     compared = compare_means(measured, published, margin, 0.0, *trainings)
     before = float(first.mean()) - published.value
     return Tested(condition, measured, compared, p_moved, before)
+
+
+def reason_of(
+    condition: str,
+    plain: Mapping[int, float],
+    under: Mapping[int, float],
+    published: Mean,
+    margin: float,
+    *trainings: Mean,
+) -> str:
+    """A reason that holds when it is tested, else an empty text; arguments as of `check_reason`."""
+    tested = check_reason(condition, plain, under, published, margin, *trainings)
+    return str(tested) if tested is not None and tested.holds else ""
 
 
 def as_published(learner: str) -> str:

@@ -41,7 +41,7 @@ from .equivalence import (
     repeats_needed,
 )
 from .papers import KEY, ffnsl2023, margin_of, networks2021, paper, values_of
-from .reasons import AS_PUBLISHED, PUBLISHED_CODE, SAMPLES, as_published, as_read, check_reason
+from .reasons import AS_PUBLISHED, PUBLISHED_CODE, SAMPLES, as_published, as_read, reason_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -435,10 +435,11 @@ def _figures(
                 # As many are done, and a pairing with the paper's own splits has more power than all of them.
                 figure = replace(figure, badge="undecidable", needed=float("nan"))
             if figure.badge == "differs":
-                for condition, under, over in _conditions(metric, counting, trainings, by_code, store):
-                    tested = check_reason(condition, values, under, published, figure.margin, *over)
-                    if tested is not None and tested.holds and not figure.reason:
-                        figure = replace(figure, reason=str(tested))
+                reasons = (
+                    reason_of(condition, values, under, published, figure.margin, *over)
+                    for condition, under, over in _conditions(metric, counting, trainings, by_code, store)
+                )
+                figure = replace(figure, reason=next(filter(None, reasons), ""))
             yield replace(
                 figure,
                 learner=job.learner if row["learner"] in job.learner else str(row["learner"]),

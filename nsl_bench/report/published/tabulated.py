@@ -22,7 +22,7 @@ from nsl_bench.run.store import Store
 
 from .equivalence import LEVEL, Comparison, Mean, compare_means, known_error, repeats_needed
 from .papers import Paper, Rule, paper, table
-from .reasons import check_reason
+from .reasons import reason_of
 from .reproduce import (
     PRESETS,
     TASKS,
@@ -141,9 +141,8 @@ def compare_rows(rows: Sequence[Planned], store: Store) -> list[Figure]:
                 published = Mean(figure.published, figure.published_std_err, figure.published_repeats)
                 under = _values(one.under, records, one.rule)
                 condition = f"{one.under[0].benchmark} instead of {figure.benchmark}"
-                tested = check_reason(condition, values, under, published, one.rule.margin)
-                if tested is not None and tested.holds:
-                    figure = replace(figure, reason=str(tested))
+                reason = reason_of(condition, values, under, published, one.rule.margin)
+                figure = replace(figure, reason=reason)
             figures.append(figure)
     return figures
 
