@@ -5,7 +5,7 @@
 
 The second command reads a clone of github.com/DanCunnington/FFNSL: it writes the values behind each mean, a
 train split each, for the settings that are compared on the paper's own splits, and a folder of splits that
-names the image in every cell of Sudoku.
+names the image in every cell of Sudoku. Beside it are train sets of 4,000 grids, `nsl_splits`.
 
 Names of learners, shifts, sizes and metrics become the project's, percentages become fractions; no number
 is left out or rounded. The TOML files beside them say where the numbers come from and how they count.
@@ -214,6 +214,21 @@ def write_splits(repository: Path, folder: Path) -> Path:
     return folder
 
 
+def write_nsl_splits(repository: Path, folder: Path) -> Path:
+    """Write train sets of 4,000 grids, as NSL's paper has for its network: half of each label.
+
+    Its own grids are not public. These are drawn from the large train sets of FFNSL, of the same authors and
+    the same generator of puzzles.
+    """
+    data, task = repository / "examples" / "sudoku_4x4" / "data" / "structured_data", folder / "sudoku_4x4"
+    (task / "small").mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(next(data.rglob("test.csv")), task / "test.csv")
+    for path in sorted((data / "large").glob("train_*.csv")):
+        grids = pd.read_csv(path).groupby("label").sample(2000, random_state=0).sample(frac=1, random_state=0)
+        grids.to_csv(task / "small" / path.name, index=False, lineterminator="\n")
+    return folder
+
+
 def main() -> None:
     """Write the CSV files."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -226,6 +241,7 @@ def main() -> None:
         print(write_values(options.repository, options.out))
         if options.splits:
             print(write_splits(options.repository, options.splits))
+            print(write_nsl_splits(options.repository, options.splits.with_name("nsl_splits")))
         return
     for path in write(options.shared, options.out):
         print(path)
