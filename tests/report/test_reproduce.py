@@ -522,29 +522,6 @@ def test_means_and_statements_of_a_table_are_compared(
     assert suits.badge == "differs" and "increase_suits,tint=ranks instead of" in suits.reason
 
 
-def test_a_condition_may_be_the_splits_of_another_paper(
-    shared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The difference to the other learner is taken under it, too; without the splits it has no runs."""
-    folder, store, table = tmp_path / "data", Store(tmp_path / "runs"), published.table("nsl2020")
-    folder.mkdir()
-    for name in ("mnist", "ffnsl_splits"):
-        (folder / name).symlink_to(shared / "data" / name)
-    several = table[table["method"] == "network_4000"]
-    monkeypatch.setattr("nsl_bench.report.published.tabulated.table", lambda _: several)
-    (row,) = planned("nsl2020", "paper", folder)
-    assert not row.under and not row.reason
-    (folder / "nsl_splits").symlink_to(shared / "data" / "ffnsl_splits")
-    (row,) = planned("nsl2020", "paper", folder)
-    assert {job.learner for job in row.under} == {"nsl_cnn_lstm"} and len(row.under) == len(row.jobs) == 25
-    for job in (*row.jobs, *row.others, *row.under):
-        value = 0.7 if "grids=5000" in job.benchmark else 0.97
-        store.add(Record(job, "ok", metrics={row.rule.metric: value + 0.002 * (job.repeat % 3)}))
-    (figure,) = compare_rows([row], store)
-    assert figure.badge == "differs" and figure.measured == pytest.approx(-0.27)
-    assert f"sudoku_4x4 on {folder}/nsl_splits/sudoku_4x4 instead of" in figure.reason
-
-
 def test_what_became_of_every_published_figure() -> None:
     assert causes("ffnsl2023").total() == 8762
     for name in published.names():

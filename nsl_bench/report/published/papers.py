@@ -64,8 +64,7 @@ class Rule(Open):
         grid: other fields of the grid of runs; ``{data}`` is the folder of data.
         names: by column our names for the paper's.
         networks: specs of the paper's networks by the name of ours.
-        conditions: by task what may be the reason of a difference: another ``benchmark``, and fields of the
-            grid of runs, as in `grid`.
+        conditions: by task another version of it, which may be the reason of a difference.
         unit: what the paper calls 1; 100 for percent.
         tested: test examples behind a mean; 0 if they are not charged.
         printed: the last digit that the paper prints.
@@ -83,7 +82,7 @@ class Rule(Open):
     grid: Mapping[str, Any] = field(default_factory=dict)
     names: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     networks: Mapping[str, str] = field(default_factory=dict)
-    conditions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    conditions: Mapping[str, str] = field(default_factory=dict)
     unit: float = 1.0
     tested: int = 0
     printed: float = 0.0

@@ -91,22 +91,14 @@ def planned(name: str, preset: str, data: Path) -> list[Planned]:
             jobs, others = (
                 list(_jobs(learner, texts, rule, preset, data)) for learner in (rule.learner, rule.against)
             )
+            other = rule.conditions.get(jobs[0].benchmark, "") if jobs and preset == "paper" else ""
+            changed = replace(rule, benchmark=other)
+            under = list(_jobs(rule.learner, texts, changed, preset, data)) if other else []
         except UserError as error:
             found.append(Planned(texts, rule, reason=str(error)))
             continue
-        condition = rule.conditions.get(jobs[0].benchmark) if jobs and preset == "paper" else None
-        under = _under(condition, texts, rule, data) if condition else []
         found.append(Planned(texts, rule, jobs, others, under))
     return found
-
-
-def _under(condition: Mapping[str, Any], texts: Mapping[str, str], rule: Rule, data: Path) -> list[Job]:
-    """The runs of a rule's learner under a condition; none without the splits that it asks for."""
-    grid = {**rule.grid, **condition}
-    if not Path(grid.get("splits", "{data}").format(data=data)).is_dir():
-        return []
-    changed = replace(rule, benchmark=grid.pop("benchmark"), grid=grid)
-    return list(_jobs(rule.learner, texts, changed, "paper", data))
 
 
 def _jobs(template: str, texts: Mapping[str, str], rule: Rule, preset: str, data: Path) -> Iterator[Job]:
@@ -133,31 +125,26 @@ def compare_rows(rows: Sequence[Planned], store: Store) -> list[Figure]:
     records = {key: record for key, record in store.latest().items() if record.status == "ok"}
     figures = []
     for one in rows:
-        values, under = (_values(jobs, records, one.rule) for jobs in (one.jobs, one.under))
+        values = _values(one.jobs, records, one.rule)
         done = len(values)
         if one.others:
             others = _values(one.others, records, one.rule)
+            ratio = _is_ratio(one)
             done = len(values.keys() & others.keys())
-            values, under = (_beside(found, others, ratio=_is_ratio(one)) for found in (values, under))
+            both = [k for k in values if k in others and (others[k] or not ratio)]
+            values = {k: values[k] / others[k] if ratio else values[k] - others[k] for k in both}
         if values or one.reason:
             figure = _figure(one, list(values.values()))
             if figure.badge == "not enough data" and done >= one.rule.repeats:
                 figure = replace(figure, badge="undecidable", needed=math.nan)
             if figure.badge == "differs" and one.under:
                 published = Mean(figure.published, figure.published_std_err, figure.published_repeats)
-                job = one.under[0]
-                task = " on ".join(filter(None, (job.benchmark, job.splits)))
-                condition = f"{task} instead of {figure.benchmark}"
+                under = _values(one.under, records, one.rule)
+                condition = f"{one.under[0].benchmark} instead of {figure.benchmark}"
                 reason = reason_of(condition, values, under, published, one.rule.margin)
                 figure = replace(figure, reason=reason)
             figures.append(figure)
     return figures
-
-
-def _beside(values: Mapping[int, float], others: Mapping[int, float], *, ratio: bool) -> dict[int, float]:
-    """Ratios to, or differences from, the other learner's values."""
-    both = [k for k in values if k in others and (others[k] or not ratio)]
-    return {k: values[k] / others[k] if ratio else values[k] - others[k] for k in both}
 
 
 def _is_ratio(one: Planned) -> bool:
