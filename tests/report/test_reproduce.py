@@ -319,6 +319,9 @@ def test_a_reason_holds_if_its_condition_moves_the_figure_to_the_published_one()
     assert still is not None and not still.holds, "it does not move the figure"
     beyond = check_reason("too much", plain, {k: v - 0.2 for k, v in moved.items()}, theirs, 0.02)
     assert beyond is not None and not beyond.holds, "it moves it past the published one"
+    near = check_reason("almost", plain, dict.fromkeys(plain, 0.53), replace(theirs, std_err=0.001), 0.02)
+    assert near is not None and near.compared.different and near.holds, "less than the margin is none"
+    assert str(near).endswith("equivalent within 0.02)")
     assert check_reason("one", plain, {1: 0.5}, theirs, 0.02) is None
 
 

@@ -3,7 +3,8 @@
 A reason is a condition under which the published figure was obtained and ours was not. It is tested by
 repeating the runs, or by reading what they predicted, under that condition. The reason holds if the figure
 changes significantly (paired t test over the same train splits), then no longer differs from the published
-one, and less than half of the difference is left. Otherwise the difference has no reason.
+one or only by less than the margin, and less than half of the difference is left. Otherwise the difference
+has no reason.
 """
 
 from collections.abc import Mapping
@@ -68,14 +69,16 @@ class Tested:
     @property
     def holds(self) -> bool:
         """Whether the condition changes the figure so that it no longer differs from the published one."""
+        as_published = self.compared.equivalent or not self.compared.different
         less = abs(self.compared.difference) < abs(self.before) / 2
-        return self.p_moved < LEVEL and not self.compared.different and less
+        return self.p_moved < LEVEL and as_published and less
 
     def __str__(self) -> str:
         value, error, differs = self.measured.value, self.measured.std_err, self.compared.p_different
+        within = f", equivalent within {self.compared.margin:g}" * self.compared.different
         return (
             f"tested: with {self.condition} it is {value:.4g} ± {error:.2g} (moved, p = {self.p_moved:.2g}; "
-            f"against the published figure p = {differs:.2g})"
+            f"against the published figure p = {differs:.2g}{within})"
         )
 
 
