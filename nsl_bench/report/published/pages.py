@@ -62,7 +62,8 @@ differ.
 - *not comparable*: different quantities; the reason is given.
 
 A reason for a difference is only given if it was tested under its condition: the figure then changed
-significantly (paired t test), no longer differed, and less than half of the difference was left."""
+significantly (paired t test), no longer differed or was equivalent, and less than half of the difference was
+left."""
 
 
 def summary(figures: Sequence[Figure]) -> str:

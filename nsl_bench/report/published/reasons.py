@@ -68,7 +68,7 @@ class Tested:
 
     @property
     def holds(self) -> bool:
-        """Whether the condition changes the figure so that it no longer differs from the published one."""
+        """Whether the condition changes the figure to the published one (see the module)."""
         as_published = self.compared.equivalent or not self.compared.different
         less = abs(self.compared.difference) < abs(self.before) / 2
         return self.p_moved < LEVEL and as_published and less
