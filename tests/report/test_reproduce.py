@@ -30,6 +30,7 @@ from nsl_bench.report.published.reproduce import (
     further_splits,
     grid,
     in_workshop,
+    minutes,
     paper_atoms,
 )
 from nsl_bench.report.published.tabulated import causes, compare_rows, planned
@@ -475,7 +476,8 @@ def test_every_published_row_has_its_runs_or_a_reason(
     with_runs = [row for row in rows if row.jobs]
     assert len(rows) == len(published.table(name)) and all(row.jobs or row.reason for row in rows)
     assert len(with_runs) >= comparable and all(row.rule.margin or row.others for row in with_runs)
-    assert {job.repeat for row in with_runs for job in row.jobs} == {1, 2, 3}
+    jobs = [job for row in with_runs for job in row.jobs]
+    assert {job.repeat for job in jobs} == {1, 2, 3} and minutes(name, jobs) > 0
 
 
 def test_means_and_statements_of_a_table_are_compared(
@@ -523,6 +525,12 @@ def test_means_and_statements_of_a_table_are_compared(
 
     (suits,) = filled("neuid3", int(np.flatnonzero(of_facts)[0]), tinted, "paper").values()
     assert suits.badge == "differs" and "increase_suits,tint=ranks instead of" in suits.reason
+    for figure, sentence in (
+        (hanoi, "Margins: sequence accuracy 3."),
+        (lead, "Statements are tested one-sided."),
+    ):
+        page, *_ = write_report([figure], tmp_path, "command", name="nsl2020")
+        assert f"\n\n{sentence}\n\n" in page.read_text()
 
 
 def test_what_became_of_every_published_figure() -> None:

@@ -16,7 +16,7 @@ from nsl_bench.core.metrics import METRICS
 from nsl_bench.report.style import COLOURS, legend, save, subplots
 
 from .equivalence import LEVEL, POWER
-from .papers import Margin, Paper, paper, table
+from .papers import Margin, paper, table
 from .reproduce import TRUE_CONCEPTS, Badge, Figure
 from .tabulated import causes
 
@@ -185,7 +185,7 @@ def write_report(
         f"{about.title} ({', '.join(about.authors)}; {about.venue} {about.year}).",
         _BADGES,
         *(["The margins are derived from what the paper reports:"] if about.margins else []),
-        "\n".join(_margin(margin) for margin in about.margins) or _rule_margins(about),
+        "\n".join(_margin(margin) for margin in about.margins) or _margins(figures),
         "Metrics that nsl-bench and the paper count differently are shown in both ways.",
         "## How the paper counts",
         "\n".join(f"- *{k.replace('_', ' ')}*: {v}" for k, v in about.counting.items()),
@@ -279,8 +279,10 @@ def _margin(margin: Margin) -> str:
     return f"- *{margin.about}*: {margin.least:g}{share}. {margin.why}"
 
 
-def _rule_margins(about: Paper) -> str:
-    """The margins of a paper whose figures are tables, a sentence."""
-    margins = {(rule.metric, rule.margin / rule.unit) for rule in about.rules if rule.margin}
-    told = [f"{metric.replace('_', ' ')} {margin:.3g}" for metric, margin in sorted(margins)]
-    return f"Margins: {', '.join(told)}. Statements are tested one-sided."
+def _margins(figures: Sequence[Figure]) -> str:
+    """The margins of figures, where their rules have them, a sentence."""
+    margins = sorted({(figure.metric, figure.margin) for figure in figures if not math.isnan(figure.margin)})
+    told = [f"{metric.replace('_', ' ')} {margin:g}" for metric, margin in margins]
+    stated = any(math.isnan(figure.margin) and not math.isnan(figure.p_equivalent) for figure in figures)
+    words = [f"Margins: {', '.join(told)}."] * bool(told) + ["Statements are tested one-sided."] * stated
+    return " ".join(words)

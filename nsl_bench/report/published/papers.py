@@ -60,9 +60,9 @@ class Rule(Open):
             ``nsl @ softmax @ zoo``.
         against: the learner that it is compared with: where rows have a relation by a statement, else by
             a ratio.
-        metric: ours.
-        grid: other fields of the grid of runs; ``{data}`` is the folder of data.
-        names: by column our names for the paper's.
+        metric: a template of ours.
+        grid: other fields of the grid of runs; ``{data}`` is the folder of data, test tasks are templates.
+        names: by column, or columns with ``|`` between them, our names for the paper's.
         networks: specs of the paper's networks by the name of ours.
         conditions: by task another version of it, which may be the reason of a difference.
         unit: what the paper calls 1; 100 for percent.
@@ -70,7 +70,6 @@ class Rule(Open):
         printed: the last digit that the paper prints.
         margin: equivalence margin.
         repeats: as many as the paper has.
-        minutes: CPU time of a run; runs that differ in the test task alone count once.
     """
 
     where: Mapping[str, str]
@@ -88,7 +87,6 @@ class Rule(Open):
     printed: float = 0.0
     margin: float = 0.0
     repeats: int = 10
-    minutes: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -105,7 +103,7 @@ class Paper(Open):
             comparable.
         short: the name of its method.
         tables: the CSV files with its figures, if there are several.
-        minutes: CPU time of a run by what its learner and task begin with, for estimates.
+        minutes: CPU time of a run, measured, by patterns of its task, learner and size; the first that fits.
         rules: of the rows of its table.
     """
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -262,15 +263,16 @@ def in_workshop(figure: Figure) -> bool:
     return figure.metric == "framework_accuracy_problog" or figure.learner == "network"
 
 
-def minutes(jobs: Sequence[Job]) -> float:
-    """The CPU minutes that runs of the paper's grid are estimated to take."""
-    known = paper("ffnsl2023").minutes
+def minutes(name: str, jobs: Sequence[Job]) -> float:
+    """The CPU minutes that a paper's runs are estimated to take.
 
-    def of(job: Job) -> float:
-        kind = f"{Spec.parse(job.learner).name} {job.size}"
-        return known.get(f"{job.benchmark} {kind}", known[kind])
-
-    return sum(map(of, jobs))
+    Runs that differ in the test task alone count once.
+    """
+    known = paper(name).minutes
+    texts = {job.fit_key(): f"{job.benchmark} {job.learner} {job.size}" for job in jobs}
+    return sum(
+        next(cost for pattern, cost in known.items() if fnmatchcase(text, pattern)) for text in texts.values()
+    )
 
 
 def names_images(splits: Path) -> bool:

@@ -87,13 +87,15 @@ def planned(name: str, preset: str, data: Path) -> list[Planned]:
             reason = rule.reason if rule else _UNKNOWN
             found.append(Planned(texts, rule or Rule({}), reason=reason))
             continue
+        named = _named(texts, rule)
+        rule = replace(rule, metric=rule.metric.format_map(named))
         try:
             jobs, others = (
-                list(_jobs(learner, texts, rule, preset, data)) for learner in (rule.learner, rule.against)
+                list(_jobs(learner, named, rule, preset, data)) for learner in (rule.learner, rule.against)
             )
             other = rule.conditions.get(jobs[0].benchmark, "") if jobs and preset == "paper" else ""
             changed = replace(rule, benchmark=other)
-            under = list(_jobs(rule.learner, texts, changed, preset, data)) if other else []
+            under = list(_jobs(rule.learner, named, changed, preset, data)) if other else []
         except UserError as error:
             found.append(Planned(texts, rule, reason=str(error)))
             continue
@@ -101,9 +103,14 @@ def planned(name: str, preset: str, data: Path) -> list[Planned]:
     return found
 
 
-def _jobs(template: str, texts: Mapping[str, str], rule: Rule, preset: str, data: Path) -> Iterator[Job]:
+def _named(texts: Mapping[str, str], rule: Rule) -> dict[str, str]:
+    """A row's cells with our names for the paper's."""
+    ours = {column: names for columns, names in rule.names.items() for column in columns.split("|")}
+    return {column: ours.get(column, {}).get(text, text) for column, text in texts.items()}
+
+
+def _jobs(template: str, named: Mapping[str, str], rule: Rule, preset: str, data: Path) -> Iterator[Job]:
     """The runs of one learner for a row; none for an empty template."""
-    named = {column: rule.names.get(column, {}).get(text, text) for column, text in texts.items()}
     learner, network, task = (*template.format_map(named).split(" @ "), "", "")[:3]
     if not learner:
         return
@@ -111,12 +118,15 @@ def _jobs(template: str, texts: Mapping[str, str], rule: Rule, preset: str, data
         network = rule.networks.get(network, network)
     repeats = min(rule.repeats, _QUICK) if preset == "quick" else rule.repeats
     given: dict[str, Any] = {**rule.grid, "networks": network or None, "repeats": range(1, repeats + 1)}
-    if "percents" in texts:
-        given["percents"] = tuple(map(float, texts["percents"].split()))
-    if texts.get("setting") == "test":
+    if "percents" in named:
+        given["percents"] = tuple(map(float, named["percents"].split()))
+    if named.get("setting") == "test":
         given["test_percents"] = given.pop("percents")
     for key, value in given.items():
-        given[key] = value.format(data=data) if isinstance(value, str) else value
+        if isinstance(value, str):
+            given[key] = value.format(data=data)
+        elif key == "test_tasks":
+            given[key] = [task.format_map(named) for task in value]
     yield from plan(task or rule.benchmark.format_map(named), [learner], **given)
 
 
@@ -263,24 +273,18 @@ def reproduction(
         shown: Callable[[Figure], bool] | None = None
         if name == "ffnsl2021":
             jobs, shown = of_workshop(jobs), in_workshop
-        whole = Reproduction(jobs, lambda store: list(filter(shown, compare(jobs, store))), minutes)
+        cost = partial(minutes, "ffnsl2023")
+        whole = Reproduction(jobs, lambda store: list(filter(shown, compare(jobs, store))), cost)
         return (
             replace(whole, further=partial(further_splits, jobs, shown)) if PRESETS[preset].whole else whole
         )
     if (data / "uci").is_dir():
         os.environ.setdefault(FOLDER_VARIABLE, str(data / "uci"))
     rows = planned(name, preset, data)
-    every = [(job, row.rule) for row in rows for job in (*row.jobs, *row.others, *row.under)]
-    cost = {job.key(): rule.minutes for job, rule in every}
-    once = {job.key(): job for job, _ in every}
+    once = {job.key(): job for row in rows for job in (*row.jobs, *row.others, *row.under)}
     if not once:
         raise UserError(f"--data: {data} has nothing to reproduce {name} with. {rows[0].reason}")
-
-    def left(jobs: Sequence[Job]) -> float:
-        fits = {job.fit_key(): cost[job.key()] for job in jobs}  # of runs that differ in the test task alone
-        return sum(fits.values())
-
-    return Reproduction(list(once.values()), partial(compare_rows, rows), left)
+    return Reproduction(list(once.values()), partial(compare_rows, rows), partial(minutes, name))
 
 
 def causes(name: str) -> Counter[str]:
@@ -295,7 +299,8 @@ def causes(name: str) -> Counter[str]:
 
 
 def _texts(row: Mapping[str, Any]) -> dict[str, str]:
-    return {column: "" if value != value else str(value) for column, value in row.items()}
+    """The cells of a row; whole numbers without a point, although a column with empty cells has floats."""
+    return {column: "" if value != value else str(value).removesuffix(".0") for column, value in row.items()}
 
 
 def _rule(about: Paper, texts: Mapping[str, str]) -> Rule | None:
