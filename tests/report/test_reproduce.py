@@ -526,7 +526,7 @@ def test_means_and_statements_of_a_table_are_compared(
     (suits,) = filled("neuid3", int(np.flatnonzero(of_facts)[0]), tinted, "paper").values()
     assert suits.badge == "differs" and "increase_suits,tint=ranks instead of" in suits.reason
     for figure, sentence in (
-        (hanoi, "Margins: sequence accuracy 3."),
+        (hanoi, "Margins, in the unit of the figures: sequence accuracy 3."),
         (lead, "Statements are tested one-sided."),
     ):
         page, *_ = write_report([figure], tmp_path, "command", name="nsl2020")

@@ -282,7 +282,10 @@ def _margin(margin: Margin) -> str:
 def _margins(figures: Sequence[Figure]) -> str:
     """The margins of figures, where their rules have them, a sentence."""
     margins = sorted({(figure.metric, figure.margin) for figure in figures if not math.isnan(figure.margin)})
-    told = [f"{metric.replace('_', ' ')} {margin:g}" for metric, margin in margins]
+    told = ", ".join(f"{metric.replace('_', ' ')} {margin:g}" for metric, margin in margins)
     stated = any(math.isnan(figure.margin) and not math.isnan(figure.p_equivalent) for figure in figures)
-    words = [f"Margins: {', '.join(told)}."] * bool(told) + ["Statements are tested one-sided."] * stated
-    return " ".join(words)
+    sentences = {
+        f"Margins, in the unit of the figures: {told}.": bool(told),
+        "Statements are tested one-sided.": stated,
+    }
+    return " ".join(sentence for sentence, applies in sentences.items() if applies)
