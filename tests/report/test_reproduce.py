@@ -282,6 +282,9 @@ def test_a_published_figure_counts_once(splits: Path, tmp_path: Path) -> None:
     kept = [(figure.learner, figure.network) for figure in one_each(figures)]
     assert kept == [("cnn_lstm", "softmax"), ("random_forest", "softmax")]
     assert coverage("ffnsl2023", figures)["compared"] == 2
+    read = [replace(one, percent=float(one.percent)) for one in figures if "published" in one.learner]
+    whole = [replace(one, percent=int(one.percent)) for one in figures if "published" not in one.learner]
+    assert coverage("ffnsl2023", [*read, *whole])["compared"] == 2, "shares of a last report have a point"
 
 
 def test_two_repeats_tell_nothing(splits: Path, tmp_path: Path) -> None:
