@@ -103,7 +103,7 @@ class Paper(Open):
             comparable.
         short: the name of its method.
         tables: the CSV files with its figures, if there are several.
-        minutes: CPU time of a run, measured, by patterns of its task, learner and size; the first that fits.
+        minutes: estimated CPU time of a run by patterns of its task, learner and size; the first that fits.
         rules: of the rows of its table.
     """
 
