@@ -67,7 +67,7 @@ def as_now(job: Job) -> str:
 
 def what(figure: Figure) -> str:
     """Which published figure it is, however it was measured."""
-    return str([float(figure.percent), *(getattr(figure, name) for name in WHICH)])
+    return str([figure.percent, *(getattr(figure, name) for name in WHICH)])
 
 
 def figures_of(name: str, data: Path, results: Path, docs: Path) -> tuple[list[Figure], str]:

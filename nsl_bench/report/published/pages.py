@@ -91,7 +91,7 @@ def one_each(figures: Sequence[Figure]) -> list[Figure]:
     chosen: dict[tuple[object, ...], Figure] = {}
     for f in sorted(figures, key=lambda f: (f.network == TRUE_CONCEPTS, len(f.learner))):
         learner, network = f.learner.partition(":")[0], "softmax" if f.network == TRUE_CONCEPTS else f.network
-        where = (f.benchmark, learner, f.penalties, network, f.size, f.shift, f"{f.percent:g}")
+        where = (f.benchmark, learner, f.penalties, network, f.size, f.shift, str(f.percent))
         chosen.setdefault((*where, f.metric, f.counting, f.published_repeats), f)
     kept = set(map(id, chosen.values()))
     return [figure for figure in figures if id(figure) in kept]

@@ -183,6 +183,9 @@ class Figure:
     badge: Badge
     reason: str
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "percent", float(self.percent))  # plans have whole numbers, reports do not
+
     @property
     def difference(self) -> float:
         """Measured minus published."""
