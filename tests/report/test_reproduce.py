@@ -17,13 +17,14 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.core.types import BLANK, Hypothesis
 from nsl_bench.data.splits import make_source, make_split
 from nsl_bench.report.published import papers as published
-from nsl_bench.report.published import reproduce
+from nsl_bench.report.published import reproduce, tabulated
 from nsl_bench.report.published.equivalence import Mean, compare_means
 from nsl_bench.report.published.pages import coverage, one_each, read_figures, summary, write_report
 from nsl_bench.report.published.papers import margin_of
 from nsl_bench.report.published.reasons import as_read, check_reason
 from nsl_bench.report.published.reproduce import (
     PRESETS,
+    TASKS,
     Figure,
     badge_of,
     compare,
@@ -563,6 +564,25 @@ def test_the_whole_preset_has_the_papers_networks_and_experiments(splits: Path, 
     write_splits(splits, "sudoku_9x9")
     large = grid(["sudoku_9x9"], PRESETS["paper"], splits, shared / "data/mnist")
     assert sum(job.benchmark == "sudoku_9x9:knowledge=rows" for job in large) == 3 * 50
+
+
+def test_every_figure_of_the_papers_runs_has_its_runs_or_a_reason(splits: Path, shared: Path) -> None:
+    def names(task: str, rows: pd.DataFrame) -> set[tuple[str, ...]]:
+        return {(task, *map(str, row)) for row in rows[[*published.KEY, "run"]].itertuples(index=False)}
+
+    about, comparable, with_runs = published.paper("ffnsl2023"), set(), set()
+    for task in TASKS:
+        write_splits(splits, task, small=50)
+        rows = published.table(f"ffnsl2023-{task}")
+        fits = [
+            tabulated._rule(about, {"table_file": f"ffnsl2023-{task}", **tabulated._texts(row)})
+            for row in rows.to_dict("records")
+        ]
+        comparable |= names(task, rows[[rule is not None and not rule.reason for rule in fits]])
+        jobs = grid([task], PRESETS["paper"], splits, shared / "data/mnist")
+        for job in {replace(job, repeat=1) for job in jobs if "seed" not in (job.network or "")}:
+            with_runs |= names(task, reproduce._published(job))
+    assert len(comparable) == 2000 and comparable <= with_runs
 
 
 @pytest.mark.parametrize(("known", "accuracy"), [("rows_columns", 0.832), ("rows", 0.666), ("cells", 0.5)])

@@ -212,9 +212,9 @@ def grid(tasks: Sequence[str], preset: Preset, splits: Path, mnist: Path | None 
             images += ",whole=true"
         sizes = ["small", *(["large"] if preset.whole and (folder / "large").is_dir() else [])]
         symbolic: dict[str, Any] = {"track": "symbolic", "splits": folder, "repeats": range(1, 6)}
-        jobs += plan(task, ["ffnsl"], **symbolic)
-        jobs += plan(task, _BASELINES[task], sizes=sizes, **symbolic)
         ours = ["ffnsl", *(["ffnsl:penalty=constant"] if preset.whole else [])]
+        jobs += plan(task, ours, **symbolic)
+        jobs += plan(task, _BASELINES[task], sizes=sizes, **symbolic)
         shifted: dict[str, Any] = {"splits": folder, "repeats": range(1, preset.repeats + 1)}
         if images is not None:
             shifted |= {"sources": images, "shifts": ["rotate90"]}
