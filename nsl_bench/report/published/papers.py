@@ -64,7 +64,8 @@ class Rule(Open):
         grid: other fields of the grid of runs; ``{data}`` is the folder of data, test tasks are templates.
         names: by column, or columns with ``|`` between them, our names for the paper's.
         networks: specs of the paper's networks by the name of ours.
-        conditions: by task another version of it, which may be the reason of a difference.
+        conditions: which other runs may tell the reason of a difference: templates as `learner`, and the
+            values of the rows of which they are asked.
         unit: what the paper calls 1; 100 for percent.
         tested: test examples behind a mean; 0 if they are not charged.
         printed: the last digit that the paper prints.
@@ -81,7 +82,7 @@ class Rule(Open):
     grid: Mapping[str, Any] = field(default_factory=dict)
     names: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     networks: Mapping[str, str] = field(default_factory=dict)
-    conditions: Mapping[str, str] = field(default_factory=dict)
+    conditions: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     unit: float = 1.0
     tested: int = 0
     printed: float = 0.0

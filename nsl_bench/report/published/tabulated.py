@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -59,7 +60,7 @@ class Planned:
         rule: that fits it.
         jobs, others: runs of its learner, and of the learner that a statement or a ratio
             compares it with.
-        under: runs of its learner under the condition of the rule.
+        under: the runs under each condition of the rule.
         reason: why there are none.
     """
 
@@ -67,7 +68,7 @@ class Planned:
     rule: Rule
     jobs: Sequence[Job] = field(default_factory=tuple)
     others: Sequence[Job] = field(default_factory=tuple)
-    under: Sequence[Job] = field(default_factory=tuple)
+    under: Sequence[Sequence[Job]] = field(default_factory=tuple)
     reason: str = ""
 
 
@@ -93,9 +94,8 @@ def planned(name: str, preset: str, data: Path) -> list[Planned]:
             jobs, others = (
                 list(_jobs(learner, named, rule, preset, data)) for learner in (rule.learner, rule.against)
             )
-            other = rule.conditions.get(jobs[0].benchmark, "") if jobs and preset == "paper" else ""
-            changed = replace(rule, benchmark=other)
-            under = list(_jobs(rule.learner, named, changed, preset, data)) if other else []
+            asked = [one for one, where in rule.conditions.items() if preset == "paper" and _fits(where, texts)]
+            under = [list(_jobs(one, named, rule, preset, data)) for one in asked]
         except UserError as error:
             found.append(Planned(texts, rule, reason=str(error)))
             continue
@@ -147,14 +147,25 @@ def compare_rows(rows: Sequence[Planned], store: Store) -> list[Figure]:
             figure = _figure(one, list(values.values()))
             if figure.badge == "not enough data" and done >= one.rule.repeats:
                 figure = replace(figure, badge="undecidable", needed=math.nan)
-            if figure.badge == "differs" and one.under:
-                published = Mean(figure.published, figure.published_std_err, figure.published_repeats)
-                under = _values(one.under, records, one.rule)
-                condition = f"{one.under[0].benchmark} instead of {figure.benchmark}"
-                reason = reason_of(condition, values, under, published, one.rule.margin)
-                figure = replace(figure, reason=reason)
+            if figure.badge == "differs":
+                reasons = (_reason(figure, values, jobs, records, one.rule) for jobs in one.under)
+                figure = replace(figure, reason=next(filter(None, reasons), ""))
             figures.append(figure)
     return figures
+
+
+def _reason(
+    figure: Figure,
+    values: Mapping[int, float],
+    jobs: Sequence[Job],
+    records: Mapping[str, Record],
+    rule: Rule,
+) -> str:
+    """Whether runs under a condition tell the reason of a difference; empty if not."""
+    published = Mean(figure.published, figure.published_std_err, figure.published_repeats)
+    of_task = (jobs[0].benchmark, figure.benchmark)
+    other, ours = of_task if len({*of_task}) == 2 else (jobs[0].learner, figure.learner)
+    return reason_of(f"{other} instead of {ours}", values, _values(jobs, records, rule), published, rule.margin)
 
 
 def _is_ratio(one: Planned) -> bool:
@@ -281,7 +292,7 @@ def reproduction(
     if (data / "uci").is_dir():
         os.environ.setdefault(FOLDER_VARIABLE, str(data / "uci"))
     rows = planned(name, preset, data)
-    once = {job.key(): job for row in rows for job in (*row.jobs, *row.others, *row.under)}
+    once = {job.key(): job for row in rows for job in chain(row.jobs, row.others, *row.under)}
     if not once:
         raise UserError(f"--data: {data} has nothing to reproduce {name} with. {rows[0].reason}")
     return Reproduction(list(once.values()), partial(compare_rows, rows), partial(minutes, name))
@@ -305,5 +316,8 @@ def _texts(row: Mapping[str, Any]) -> dict[str, str]:
 
 def _rule(about: Paper, texts: Mapping[str, str]) -> Rule | None:
     """The first rule that fits a row."""
-    fits = (r for r in about.rules if all(texts.get(c, "") in v.split("|") for c, v in r.where.items()))
-    return next(fits, None)
+    return next((rule for rule in about.rules if _fits(rule.where, texts)), None)
+
+
+def _fits(where: Mapping[str, str], texts: Mapping[str, str]) -> bool:
+    return all(texts.get(column, "") in values.split("|") for column, values in where.items())
