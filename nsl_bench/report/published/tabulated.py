@@ -94,8 +94,12 @@ def planned(name: str, preset: str, data: Path) -> list[Planned]:
             jobs, others = (
                 list(_jobs(learner, named, rule, preset, data)) for learner in (rule.learner, rule.against)
             )
-            asked = [one for one, where in rule.conditions.items() if preset == "paper" and _fits(where, texts)]
-            under = [list(_jobs(one, named, rule, preset, data)) for one in asked]
+            conditions = rule.conditions.items() if preset == "paper" else ()
+            under = [
+                list(_jobs(one, named, rule, preset, data))
+                for one, where in conditions
+                if _fits(where, texts)
+            ]
         except UserError as error:
             found.append(Planned(texts, rule, reason=str(error)))
             continue
@@ -163,9 +167,8 @@ def _reason(
 ) -> str:
     """Whether runs under a condition tell the reason of a difference; empty if not."""
     published = Mean(figure.published, figure.published_std_err, figure.published_repeats)
-    of_task = (jobs[0].benchmark, figure.benchmark)
-    other, ours = of_task if len({*of_task}) == 2 else (jobs[0].learner, figure.learner)
-    return reason_of(f"{other} instead of {ours}", values, _values(jobs, records, rule), published, rule.margin)
+    condition, under = f"{jobs[0].learner} on {jobs[0].benchmark}", _values(jobs, records, rule)
+    return reason_of(condition, values, under, published, rule.margin)
 
 
 def _is_ratio(one: Planned) -> bool:
