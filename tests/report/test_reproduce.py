@@ -521,6 +521,12 @@ def test_means_and_statements_of_a_table_are_compared(
     assert over.metric == "f1_violated as a ratio" and over.learner == "neuid3:tests=nf,named=true"
     (none,) = filled("neuid3", which, lambda job: 0.8 * (job.repeat == 1), "paper").values()
     assert none.badge == "undecidable" and none.repeats == 1, "the divisor is 0 in the other six"
+
+    def stuck(job: Job) -> float:
+        return 0.8 if "starts=5" in job.learner or "optimal" in job.learner else 0.4 + 0.01 * (job.repeat % 3)
+
+    (once,) = filled("neuid3", which, stuck, "paper").values()
+    assert once.badge == "differs" and "starts=5 on eleusis:concept=suit_order it is 1 " in once.reason
     of_facts = (
         (rows["table"].astype(str) == "3") & (rows["dataset"] == "increase_suits") & (rows["method"] == "ndt")
     )

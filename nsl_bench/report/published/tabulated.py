@@ -139,36 +139,39 @@ def compare_rows(rows: Sequence[Planned], store: Store) -> list[Figure]:
     records = {key: record for key, record in store.latest().items() if record.status == "ok"}
     figures = []
     for one in rows:
-        values = _values(one.jobs, records, one.rule)
-        done = len(values)
-        if one.others:
-            others = _values(one.others, records, one.rule)
-            ratio = _is_ratio(one)
-            done = len(values.keys() & others.keys())
-            both = [k for k in values if k in others and (others[k] or not ratio)]
-            values = {k: values[k] / others[k] if ratio else values[k] - others[k] for k in both}
+        plain, others, *under = (
+            _values(jobs, records, one.rule) for jobs in (one.jobs, one.others, *one.under)
+        )
+        values = _against(one, plain, others)
         if values or one.reason:
             figure = _figure(one, list(values.values()))
+            done = len(plain.keys() & others.keys() if one.others else plain)
             if figure.badge == "not enough data" and done >= one.rule.repeats:
                 figure = replace(figure, badge="undecidable", needed=math.nan)
             if figure.badge == "differs":
-                reasons = (_reason(figure, values, jobs, records, one.rule) for jobs in one.under)
+                published = Mean(figure.published, figure.published_std_err, figure.published_repeats)
+                reasons = (
+                    reason_of(
+                        f"{jobs[0].learner} on {jobs[0].benchmark}",
+                        values,
+                        _against(one, changed, others),
+                        published,
+                        one.rule.margin,
+                    )
+                    for jobs, changed in zip(one.under, under, strict=True)
+                )
                 figure = replace(figure, reason=next(filter(None, reasons), ""))
             figures.append(figure)
     return figures
 
 
-def _reason(
-    figure: Figure,
-    values: Mapping[int, float],
-    jobs: Sequence[Job],
-    records: Mapping[str, Record],
-    rule: Rule,
-) -> str:
-    """Whether runs under a condition tell the reason of a difference; empty if not."""
-    published = Mean(figure.published, figure.published_std_err, figure.published_repeats)
-    condition, under = f"{jobs[0].learner} on {jobs[0].benchmark}", _values(jobs, records, rule)
-    return reason_of(condition, values, under, published, rule.margin)
+def _against(one: Planned, values: dict[int, float], others: Mapping[int, float]) -> dict[int, float]:
+    """The figure of a row by repeat: its learner's values, or what they are to those of the other."""
+    if not one.others:
+        return values
+    ratio = _is_ratio(one)
+    both = [k for k in values if k in others and (others[k] or not ratio)]
+    return {k: values[k] / others[k] if ratio else values[k] - others[k] for k in both}
 
 
 def _is_ratio(one: Planned) -> bool:
