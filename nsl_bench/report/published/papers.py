@@ -56,8 +56,8 @@ class Rule(Open):
     Attributes:
         where: by column the values of the rows that it fits, ``|`` between them.
         reason: why they cannot be compared; empty if they can.
-        benchmark, learner: templates with columns in braces. A learner may name its network and another task:
-            ``nsl @ softmax @ zoo``.
+        benchmark, learner: templates with columns in braces. A learner may name its network, another task
+            and other images: ``nsl @ softmax @ zoo``.
         against: the learner that it is compared with: where rows have a relation by a statement, else by
             a ratio.
         metric: a template of ours.

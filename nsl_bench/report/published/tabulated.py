@@ -88,22 +88,18 @@ def planned(name: str, preset: str, data: Path) -> list[Planned]:
             reason = rule.reason if rule else _UNKNOWN
             found.append(Planned(texts, rule or Rule({}), reason=reason))
             continue
-        named = _named(texts, rule)
+        named = _named(texts, rule) | {"data": str(data)}
         rule = replace(rule, metric=rule.metric.format_map(named))
         try:
             jobs, others = (
-                list(_jobs(learner, named, rule, preset, data)) for learner in (rule.learner, rule.against)
+                list(_jobs(learner, named, rule, preset)) for learner in (rule.learner, rule.against)
             )
-            conditions = rule.conditions.items() if preset == "paper" else ()
-            under = [
-                list(_jobs(one, named, rule, preset, data))
-                for one, where in conditions
-                if _fits(where, texts)
-            ]
         except UserError as error:
             found.append(Planned(texts, rule, reason=str(error)))
             continue
-        found.append(Planned(texts, rule, jobs, others, under))
+        conditions = rule.conditions.items() if preset == "paper" else ()
+        under = [_jobs_if_there(one, named, rule) for one, where in conditions if _fits(where, texts)]
+        found.append(Planned(texts, rule, jobs, others, list(filter(None, under))))
     return found
 
 
@@ -113,9 +109,17 @@ def _named(texts: Mapping[str, str], rule: Rule) -> dict[str, str]:
     return {column: ours.get(column, {}).get(text, text) for column, text in texts.items()}
 
 
-def _jobs(template: str, named: Mapping[str, str], rule: Rule, preset: str, data: Path) -> Iterator[Job]:
+def _jobs_if_there(template: str, named: Mapping[str, str], rule: Rule) -> list[Job]:
+    """The runs under a condition; none without its images."""
+    try:
+        return list(_jobs(template, named, rule, "paper"))
+    except UserError:
+        return []
+
+
+def _jobs(template: str, named: Mapping[str, str], rule: Rule, preset: str) -> Iterator[Job]:
     """The runs of one learner for a row; none for an empty template."""
-    learner, network, task = (*template.format_map(named).split(" @ "), "", "")[:3]
+    learner, network, task, source = (*template.format_map(named).split(" @ "), "", "", "")[:4]
     if not learner:
         return
     if network and preset == "paper":
@@ -128,9 +132,11 @@ def _jobs(template: str, named: Mapping[str, str], rule: Rule, preset: str, data
         given["test_percents"] = given.pop("percents")
     for key, value in given.items():
         if isinstance(value, str):
-            given[key] = value.format(data=data)
+            given[key] = value.format_map(named)
         elif key == "test_tasks":
             given[key] = [task.format_map(named) for task in value]
+    if source:
+        given["sources"] = source
     yield from plan(task or rule.benchmark.format_map(named), [learner], **given)
 
 
@@ -152,7 +158,7 @@ def compare_rows(rows: Sequence[Planned], store: Store) -> list[Figure]:
                 published = Mean(figure.published, figure.published_std_err, figure.published_repeats)
                 reasons = (
                     reason_of(
-                        f"{jobs[0].learner} on {jobs[0].benchmark}",
+                        f"{jobs[0].learner} on {jobs[0].benchmark} of {jobs[0].source.partition(':')[0]}",
                         values,
                         _against(one, changed, others),
                         published,
