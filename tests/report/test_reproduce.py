@@ -526,7 +526,8 @@ def test_means_and_statements_of_a_table_are_compared(
         return 0.8 if "starts=5" in job.learner or "optimal" in job.learner else 0.4 + 0.01 * (job.repeat % 3)
 
     (once,) = filled("neuid3", which, stuck, "paper").values()
-    assert once.badge == "differs" and "starts=5 on eleusis:concept=suit_order of drawn_symbols it is 1 " in once.reason
+    assert once.badge == "differs"
+    assert "starts=5 on eleusis:concept=suit_order of drawn_symbols it is 1 " in once.reason
     of_facts = (
         (rows["table"].astype(str) == "3") & (rows["dataset"] == "increase_suits") & (rows["method"] == "ndt")
     )
