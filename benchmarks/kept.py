@@ -70,5 +70,5 @@ def _pack(path: Path) -> None:
     """Write a parquet file as small as it gets: the records alone, in one page."""
     whole = {"row_group_size": 1 << 20, "data_page_size": 1 << 26, "dictionary_pagesize_limit": 1 << 26}
     pq.write_table(
-        pq.read_table(path, columns=["record"]), path, compression="zstd", compression_level=19, **whole
+        pq.read_table(path, columns=["record"]), path, compression="brotli", compression_level=11, **whole
     )
