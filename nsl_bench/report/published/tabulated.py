@@ -145,9 +145,7 @@ def compare_rows(rows: Sequence[Planned], store: Store) -> list[Figure]:
     records = {key: record for key, record in store.latest().items() if record.status == "ok"}
     figures = []
     for one in rows:
-        plain, others, *under = (
-            _values(jobs, records, one.rule) for jobs in (one.jobs, one.others, *one.under)
-        )
+        plain, others = (_values(jobs, records, one.rule) for jobs in (one.jobs, one.others))
         values = _against(one, plain, others)
         if values or one.reason:
             figure = _figure(one, list(values.values()))
@@ -160,11 +158,11 @@ def compare_rows(rows: Sequence[Planned], store: Store) -> list[Figure]:
                     reason_of(
                         f"{jobs[0].learner} on {jobs[0].benchmark} of {jobs[0].source.partition(':')[0]}",
                         values,
-                        _against(one, changed, others),
+                        _against(one, _values(jobs, records, one.rule), others),
                         published,
                         one.rule.margin,
                     )
-                    for jobs, changed in zip(one.under, under, strict=True)
+                    for jobs in one.under
                 )
                 figure = replace(figure, reason=next(filter(None, reasons), ""))
             figures.append(figure)
