@@ -76,9 +76,10 @@ results: $(SETUP)
 	$(BIN)/python benchmarks/tables.py --shared $(SHARED)
 	$(BIN)/python benchmarks/neighbours.py --shared $(SHARED)
 	$(BIN)/python benchmarks/ntoc.py --mnist $(SHARED)/data/mnist
-	$(BIN)/python benchmarks/neuid3.py eleusis reuse tint speed
+	$(BIN)/python benchmarks/neuid3.py eleusis reuse tint
 	$(BIN)/python benchmarks/neuid3.py eleusis --source emnist:$(SHARED)/data/mnist,letters=drawn
-	NSL_BENCH_UCI=$(SHARED)/data/uci $(BIN)/python benchmarks/neuid3.py uci --repeats 10
+	NSL_BENCH_UCI=$(SHARED)/data/uci $(BIN)/python benchmarks/neuid3.py uci speed --repeats 10 \
+		--source mnist:$(SHARED)/data/mnist
 	for paper in ffnsl2023 ffnsl2021 nsl2020; do $(BIN)/nsl-bench reproduce $$paper --preset paper \
 		--data $(SHARED)/data --out results/$$paper || exit; done
 	$(BIN)/python benchmarks/papers.py --data $(SHARED)/data

@@ -2,14 +2,13 @@
 
     python benchmarks/neuid3.py eleusis uci reuse tint speed
     python benchmarks/neuid3.py eleusis --source emnist:FOLDER,letters=drawn
-    NSL_BENCH_UCI=FOLDER python benchmarks/neuid3.py uci
+    NSL_BENCH_UCI=FOLDER python benchmarks/neuid3.py uci --source mnist:FOLDER
 
 ``eleusis``   tables 3 and 5: eight concepts, four classes of tests, and the baselines
 ``ranks``     table 3, with a network of 44 million weights; `--ranks 7 9 10` as in the paper's footnote
 ``uci``       table 2: bits (symbolic track) and images of them
 ``reuse``     table 6: hidden_order with the trained tests of suit_order and rank_order
 ``tint``      the next suit, with and without the suits' colours, and other ways of training
-``restarts``  concepts of the next suit, with each test trained from several first weights
 ``choose``    hidden_modulo with neural facts: size, weight decay, moved images; validation examples judge,
               a table in docs/results/runs
 ``speed``     CPU seconds of learning beside the paper's times
@@ -20,13 +19,10 @@ Whole studies, resumable, on one core:
     python benchmarks/neuid3.py eleusis --repeats 7 --tint ranks --starts 3        # 1,100 CPU min
     python benchmarks/neuid3.py eleusis --repeats 7 --source emnist:FOLDER         # 400 CPU min
     python benchmarks/neuid3.py ranks --repeats 7                                  # 1,300 CPU min
-    python benchmarks/neuid3.py restarts --repeats 7                               # 120 CPU min
     python benchmarks/neuid3.py choose --repeats 3                                 # 30 CPU min
-    NSL_BENCH_UCI=FOLDER python benchmarks/neuid3.py uci --repeats 10 --merged     # 150 CPU min
     NSL_BENCH_UCI=FOLDER python benchmarks/neuid3.py uci --repeats 10 --images all # 3,000 CPU min
 
-`--tint ranks` shows suits without tint, ``emnist:FOLDER`` has EMNIST's letters, `--merged` is the paper's
-binarisation beside ours.
+`--tint ranks` shows suits without tint, ``emnist:FOLDER`` has EMNIST's letters.
 
 Results are kept in results/neuid3, their records in docs/results/runs, too; a second call does only what is
 missing, and tables have all that is there. `--page` writes pages from their tables. Eleusis on real images
@@ -64,6 +60,7 @@ from nsl_bench.learners.papers.neuid3 import induction, networks
 from nsl_bench.learners.papers.neuid3.learner import NeuID3
 from nsl_bench.learners.view import View
 from nsl_bench.report.published.equivalence import Mean
+from nsl_bench.report.published.papers import paper as published_paper
 from nsl_bench.report.published.papers import table as published_table
 from nsl_bench.run.bench import Bench
 from nsl_bench.run.job import Job
@@ -100,6 +97,7 @@ SEEDS, FOLDS = 7, 10
 
 OF_MNIST = "emnist:FOLDER,letters=drawn"
 OF_EMNIST = "emnist:FOLDER"
+OF_TABLES = "mnist:FOLDER"
 """Image sources of Eleusis with MNIST's digits: drawn letters do without EMNIST, which has no package."""
 
 Rows = Sequence[Mapping[str, Any]]
@@ -109,8 +107,18 @@ _COLUMNS = ("key", "learner", "benchmark", "repeat", "learning_cpu_time")
 WIDE = "benchmarks/wide_slots.py:WideSlotCNN"
 """The neural baseline in the paper's size."""
 
-ON_IMAGES = ("congressional", "iris", "wine", "zoo")
+ON_IMAGES = (
+    *("breast_cancer", "congressional", "credit", "dermatology"),
+    *("hepatitis", "iris", "wine", "zoo"),
+)
 """Tables that are learned as images, too: small ones."""
+
+RULES = {
+    "bits" if "one_hot" in one.where["input"] else "images": one
+    for one in published_paper("neuid3").rules
+    if one.where.get("table") == "2"
+}
+"""How `nsl-bench reproduce` runs the rows of table 2, by what learners see."""
 
 
 @dataclass(frozen=True)
@@ -123,14 +131,13 @@ class Study:
         epochs: passes of neuid3; the neural baseline has two and a half times as many.
         concepts: of Eleusis.
         sets: tables of UCI.
-        source: image source of Eleusis; None for the embedded one.
+        source: image source; None for the embedded one of Eleusis.
         results: folder of results.
         docs: folder of pages.
         tint: of images of Eleusis, an option of the task.
         starts: first weights of each test.
         ranks: highest ranks of `ranks`.
         images: tables that are learned as images, too.
-        merged: whether the values of a category share bits, as in the paper.
     """
 
     repeats: int
@@ -145,7 +152,6 @@ class Study:
     starts: int = 1
     ranks: tuple[int, ...] = (8,)
     images: tuple[str, ...] = ON_IMAGES
-    merged: bool = False
 
     @property
     def last(self) -> str:
@@ -155,7 +161,9 @@ class Study:
         return "".join([*parts, f"_{self.starts}_starts" if self.starts > 1 else ""])
 
     def asked(self, name: str) -> str:
-        """The options of the command that makes a page on Eleusis."""
+        """The options of the command that makes a page."""
+        if name in ("uci", "speed"):
+            return f" --source {OF_TABLES}"
         if name != "eleusis":
             return ""
         source = OF_EMNIST if "_emnist" in self.last else OF_MNIST
@@ -331,55 +339,45 @@ def counted(concept: str) -> list[tuple[str, int]]:
     return [(theirs, int((labels == names.index(label)).sum())) for label, theirs in CLASSES.items()]
 
 
+def uci_task(name: str) -> str:
+    """The task of a table, with as many bits as the paper's."""
+    rule, theirs = RULES["bits"], OTHER_NAMES.get(name, name)
+    return rule.benchmark.format(dataset=rule.names["dataset"].get(theirs, theirs))
+
+
 def uci(study: Study) -> Rows:
-    """Table 2."""
-    bits = {
-        "default": "majority",
-        "mlp": "tuned:fcn",
-        "ndt": "neuid3:tests=facts,depth=6",
-        "ndt, 4 deep": "neuid3:tests=facts,depth=4",
-        "cart": "tuned:cart",
-    }
-    images = {
-        "mlp": "slot_cnn:outputs=2,patience=10",
-        "ndt": study.neuid3("nf", depth=6),
-        "mlp, not stopped": "slot_cnn:outputs=2",
-    }
-    tried = [name for name in (*bits, *images) if "," in name]  # other settings than the study's
-    dropped = ["cart, paper", *(f"{name}, paper" for name in tried)]
+    """Table 2 as `nsl-bench reproduce` runs it, and other trees on its bits."""
+    tried = {"bits": {"ndt, 4 deep": "neuid3:tests=facts", "cart": "tuned:cart"}, "images": {}}
+    inputs = {"bits": "one_hot", "images": "mnist"}
     rows = []
-    kinds = (("one_hot", bits, ""), ("mnist", images, ""))
-    kinds += (("one_hot", bits, ",merged=true"), ("mnist", images, ",merged=true")) if study.merged else ()
-    for name in SETS:
-        task = f"uci:set={name}"
+    for name, (kind, rule) in itertools.product(SETS, RULES.items()):
+        if published(2, name, method="ndt", input=inputs[kind], metric="accuracy") is None:
+            continue
+        if kind == "images" and name not in study.images:
+            continue
+        task, learners = uci_task(name), {**rule.names["method"], **tried[kind]}
+        how: dict[str, Any] = {"track": "symbolic"} if kind == "bits" else {"sources": study.source}
         try:
             examples = registry.create("benchmark", task).test_size
         except UserError as error:
             print(error, file=sys.stderr)
             continue
-        for kind, learners, option in kinds:
-            if kind == "mnist" and name not in study.images:
-                continue
-            how: dict[str, Any] = {"track": "symbolic"} if kind == "one_hot" else {}
-            asked, shown = (
-                plan(f"{task}{option}", [*learners.values()], repeats=range(1, n + 1), **how)
-                for n in (study.repeats, FOLDS)
-            )
-            runs = study.run("uci", asked if name in study.sets else [], shown)
-            if not len(runs):
-                continue
-            column = "hypothesis_accuracy" if kind == "one_hot" else "framework_accuracy"
-            words = "bits" if kind == "one_hot" else "images"
-            row: dict[str, object] = {"set": name, "input": f"{words}, merged" if option else words}
-            folds = row["runs"] = runs["repeat"].nunique()
-            row["tested"] = examples * folds
-            for method, spec in learners.items():
-                mine = runs[runs["learner"] == registry.canonical(spec)][column]
-                theirs = "" if method == "default" else kind
-                paper = published(2, name, method=method.split(",")[0], input=theirs, metric="accuracy")
-                row |= beside(method, mine, paper)
-            rows.append(row)
-    return [{name: cell for name, cell in row.items() if name not in dropped} for row in rows]
+        asked, shown = (
+            plan(task, [*learners.values()], repeats=range(1, n + 1), **how) for n in (study.repeats, FOLDS)
+        )
+        runs = study.run("uci", asked if name in study.sets else [], shown)
+        if not len(runs):
+            continue
+        folds = runs["repeat"].nunique()
+        row: dict[str, object] = {"set": name, "input": kind, "runs": folds, "tested": examples * folds}
+        for method, spec in learners.items():
+            mine = runs[runs["learner"] == registry.canonical(spec)][rule.metric]
+            theirs = "" if method == "default" else inputs[kind]
+            paper = published(2, name, method=method, input=theirs, metric="accuracy")
+            numbers = beside(method, mine, paper)
+            row |= {method: numbers[method]} if method in tried[kind] else numbers
+        rows.append(row)
+    return rows
 
 
 PARTS = ("train", "validation", "test")
@@ -487,34 +485,6 @@ def tint(study: Study) -> Rows:
     return rows
 
 
-def restarts(study: Study) -> Rows:
-    """Does training each test from several first weights help, with and without the suits' tint?"""
-    trees = {
-        (tests, starts): study.neuid3(tests, **({"starts": starts} if starts > 1 else {}))
-        for tests, starts in itertools.product(("optimal", "nf"), (1, 5))
-    }
-    rows = []
-    for concept, tint in itertools.product(("increase_suits", "hidden_modulo"), ("cards", "ranks")):
-        asked, shown = (
-            plan(
-                f"eleusis:concept={concept},tint={tint}",
-                [*trees.values()],
-                repeats=range(1, n + 1),
-                sizes=(study.size,),
-                sources=study.source,
-            )
-            for n in (study.repeats, max(study.repeats, SEEDS))
-        )
-        runs = study.run("restarts", asked, shown)
-        for (tests, starts), spec in trees.items():
-            mine = runs[runs["learner"] == registry.canonical(spec)]
-            theirs = published(5, concept, tests=TESTS[tests], metric="f1", **{"class": "negative"})
-            place = {"concept": concept, "tests": tests, "tint": tint, "starts": str(starts)}
-            about = {"runs": len(mine), "tested": counted(concept)[1][1]}
-            rows.append({**place, **about, **beside("F1 fulfilled", mine["f1_fulfilled"], theirs)})
-    return rows
-
-
 class Tried(networks.Networks):
     """Networks whose weights decay and whose train images are moved, for `choose`.
 
@@ -601,14 +571,18 @@ def _wider(usual: Any, wide: float, channels: int, outputs: int) -> dict[str, tu
 def speed(study: Study) -> Rows:
     """CPU seconds of learning beside the paper's seconds of training."""
     rows = []
-    tables = {"mlp": "slot_cnn:outputs=2,patience=10", "ndt": study.neuid3("nf", depth=6)}
+    tables = RULES["images"].names["method"]
     concepts = {"neural_baseline": f"slot_cnn:epochs={5 * study.epochs // 2}", "ndt": study.neuid3("nf")}
-    asked = [(f"uci:set={name}", "uci", tables) for name in ("wine", "dermatology")]
-    for task, kept_in, learners in [*asked, ("eleusis:concept=rank_order", "speed", concepts)]:
-        if task.endswith("dermatology") and "dermatology" not in study.images:
-            continue
+    asked = [
+        (name, uci_task(name), "uci", tables) for name in ("wine", "dermatology") if name in study.images
+    ]
+    for place, task, kept_in, learners in [
+        *asked,
+        ("any hidden concept", "eleusis:concept=rank_order", "speed", concepts),
+    ]:
         most = FOLDS if kept_in == "uci" else SEEDS
-        shown = plan(task, [*learners.values()], repeats=range(1, most + 1))
+        source = study.source if kept_in == "uci" else None
+        shown = plan(task, [*learners.values()], repeats=range(1, most + 1), sources=source)
         asked_now = [job for job in shown if job.repeat <= study.repeats]
         runs = study.run(kept_in, asked_now, shown)
         earlier = study.docs / "runs" / f"neuid3_{kept_in}"
@@ -618,7 +592,6 @@ def speed(study: Study) -> Rows:
             mine = runs[runs["learner"] == registry.canonical(spec)]["learning_cpu_time"]
             known = published_table("neuid3")
             known = known[(known["table"] == "prose") & (known["method"] == method)]
-            place = "any hidden concept" if kept_in == "speed" else task.partition("=")[2]
             theirs = known[known["dataset"] == place]["mean"].astype(float)
             words = "tree" if method == "ndt" else "network"
             row = {"task": task, "learner": words, "runs": len(mine), "CPU (s)": told(mine)}
@@ -626,10 +599,7 @@ def speed(study: Study) -> Rows:
     return rows
 
 
-STUDIES = {
-    **{"eleusis": eleusis, "ranks": ranks, "uci": uci, "reuse": reuse, "tint": tint},
-    **{"restarts": restarts, "speed": speed},
-}
+STUDIES = {"eleusis": eleusis, "ranks": ranks, "uci": uci, "reuse": reuse, "tint": tint, "speed": speed}
 
 
 ABOUT = tomllib.loads(Path(__file__).with_name("neuid3.toml").read_text("utf-8"))
@@ -664,14 +634,8 @@ def answer(name: str, rows: Rows, ahead: Sequence[Mapping[str, Any]]) -> str:
     """The answer of a page, from its table."""
     if name == "speed":
         tree = next(row for row in rows if row["learner"] == "tree")
-        task, mine = tree["task"].partition("=")[2], mean_of(tree["CPU (s)"])[0]
+        task, mine = tree["task"].partition("=")[2].partition(",")[0], mean_of(tree["CPU (s)"])[0]
         return f"A tree on {task} takes {mine:.0f} CPU s, in the paper {tree['paper (s)']} s."
-    if name == "restarts":
-        mine = {
-            (row["concept"], row["tests"], row["tint"], row["starts"]): row["F1 fulfilled"] for row in rows
-        }
-        one, five = (mine["hidden_modulo", "optimal", "cards", starts].split()[0] for starts in "15")
-        return f"On hidden_modulo with its own tests five starts have an F1 of {five}, one {one}."
     if name == "ranks":
         by = {(row["concept"], row["learner"]): mean_of(row["F1 fulfilled"])[0] for row in rows}
         wide = [
@@ -765,7 +729,6 @@ def main() -> None:
     parser.add_argument(
         "--images", nargs="+", default=[*ON_IMAGES], help="tables learned as images, too, or all"
     )
-    parser.add_argument("--merged", action="store_true", help="tables in the paper's binarisation, too")
     parser.add_argument("--page", action="store_true", help="write the pages from their tables")
     parser.add_argument("--results", type=Path, default=Path("results/neuid3"))
     parser.add_argument("--docs", type=Path, default=Path("docs/results"))
