@@ -1,8 +1,8 @@
 """NeuID3 beside its paper's tables 2, 3, 5 and 6, as Markdown in docs/results/.
 
-    python benchmarks/neuid3.py eleusis uci reuse tint speed
+    python benchmarks/neuid3.py eleusis reuse tint
     python benchmarks/neuid3.py eleusis --source emnist:FOLDER,letters=drawn
-    NSL_BENCH_UCI=FOLDER python benchmarks/neuid3.py uci --source mnist:FOLDER
+    NSL_BENCH_UCI=FOLDER python benchmarks/neuid3.py uci speed --source mnist:FOLDER
 
 ``eleusis``   tables 3 and 5: eight concepts, four classes of tests, and the baselines
 ``ranks``     table 3, with a network of 44 million weights; `--ranks 7 9 10` as in the paper's footnote
@@ -20,7 +20,7 @@ Whole studies, resumable, on one core:
     python benchmarks/neuid3.py eleusis --repeats 7 --source emnist:FOLDER         # 400 CPU min
     python benchmarks/neuid3.py ranks --repeats 7                                  # 1,300 CPU min
     python benchmarks/neuid3.py choose --repeats 3                                 # 30 CPU min
-    NSL_BENCH_UCI=FOLDER python benchmarks/neuid3.py uci --repeats 10 --images all # 3,000 CPU min
+    ... uci --repeats 10 --source mnist:FOLDER --images all                       # 800 CPU min
 
 `--tint ranks` shows suits without tint, ``emnist:FOLDER`` has EMNIST's letters.
 
@@ -97,7 +97,6 @@ SEEDS, FOLDS = 7, 10
 
 OF_MNIST = "emnist:FOLDER,letters=drawn"
 OF_EMNIST = "emnist:FOLDER"
-OF_TABLES = "mnist:FOLDER"
 """Image sources of Eleusis with MNIST's digits: drawn letters do without EMNIST, which has no package."""
 
 Rows = Sequence[Mapping[str, Any]]
@@ -163,7 +162,7 @@ class Study:
     def asked(self, name: str) -> str:
         """The options of the command that makes a page."""
         if name in ("uci", "speed"):
-            return f" --source {OF_TABLES}"
+            return " --source mnist:FOLDER"
         if name != "eleusis":
             return ""
         source = OF_EMNIST if "_emnist" in self.last else OF_MNIST
@@ -741,6 +740,8 @@ def main() -> None:
             choose(study)
             continue
         if not from_tables:
+            if name in ("uci", "speed") and study.source is None:
+                parser.error(f"{name}: the paper's images are MNIST's; add{study.asked(name)}")
             last = study.last if name == "eleusis" else ""
             kept(study.docs, f"neuid3_{name}{last}", "results", STUDIES[name](study))
         write(study, name)
