@@ -667,7 +667,7 @@ def slower(rows: Rows) -> str:
     """What trees cost against networks, from the rows of `speed`; nothing of other studies."""
     seconds = {(row.get("task"), row.get("learner")): mean_of(row.get("CPU (s)", ""))[0] for row in rows}
     factors = {task: one / seconds[task, "network"] for (task, who), one in seconds.items() if who == "tree"}
-    told = [f"{factor:.0f} times as long as a network on `{task}`" for task, factor in factors.items()]
+    told = [f"{factor:.1f} times as long as a network on `{task}`" for task, factor in factors.items()]
     return f"A tree takes {listed(told)}." if told else ""
 
 
