@@ -2,11 +2,13 @@
 
     python benchmarks/papers.py --data DATA            pages from results/NAME, else from kept runs
     python benchmarks/papers.py --data DATA ntoc2023   only this one, and the table
+    python benchmarks/papers.py --data DATA --reasons  only reasons of differences, from results/NAME
 
 The runs are those of `nsl-bench reproduce NAME --preset paper --data DATA --out results/NAME`. Without that
 folder a page is made from the runs that the repository keeps; runs of an earlier protocol count as runs of
 today, and the table says so. Figures that neither has stay as they are in the last report, so that a paper
-can be run in parts.
+can be run in parts. With `--reasons` all figures stay, and those that differ without a reason get the one
+that the runs give, e.g. of one training of each network where the figure is of three.
 """
 
 from __future__ import annotations
@@ -72,11 +74,13 @@ def what(figure: Figure) -> str:
     return str([figure.percent, *(getattr(figure, name) for name in WHICH)])
 
 
-def figures_of(name: str, data: Path, results: Path, docs: Path) -> tuple[list[Figure], str]:
+def figures_of(
+    name: str, data: Path, results: Path, docs: Path, *, only_reasons: bool
+) -> tuple[list[Figure], str]:
     """A paper's figures, and a sentence on where they come from.
 
     Figures of the last report stay where the runs lack them, or have fewer train splits, unless they are of
-    a task that the paper's runs do not have any more.
+    a task that the paper's runs do not have any more. With `only_reasons` all stay.
     """
     whole, store = reproduction(name, "paper", data), None
     if (results / name / "store.json").is_file():
@@ -94,6 +98,9 @@ def figures_of(name: str, data: Path, results: Path, docs: Path) -> tuple[list[F
     last = read_figures(report) if report.is_file() else []
     figures = {what(one): one for one in last if one.benchmark in tasks or not one.repeats}
     new = {what(one): one for one in (whole.compare(store) if store else [])}
+    if only_reasons:
+        open_ = {k for k, one in figures.items() if one.badge == "differs" and not one.reason}
+        new = {k: replace(figures[k], reason=new[k].reason) for k in open_ & new.keys()}
     new = {k: one for k, one in new.items() if k not in figures or one.repeats >= figures[k].repeats}
     if not new:
         return list(figures.values()), "Made from the last report." if figures else "No runs yet."
@@ -156,11 +163,12 @@ def main() -> None:
     parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="as in docs/leaderboard.md")
     parser.add_argument("--results", type=Path, default=Path("results"))
     parser.add_argument("--docs", type=Path, default=DOCS)
+    parser.add_argument("--reasons", action="store_true", help="only reasons of differences")
     options = parser.parse_args()
     docs, rows = options.docs, []
     before = pd.read_csv(docs / "papers" / "before.csv").set_index("paper")
     for name in papers.names():
-        figures, source = figures_of(name, options.data, options.results, docs)
+        figures, source = figures_of(name, options.data, options.results, docs, only_reasons=options.reasons)
         figures = [replace(one, reason=one.reason.replace(str(options.data), "DATA")) for one in figures]
         if figures and (not options.papers or name in options.papers):
             command = f"nsl-bench reproduce {name} --preset paper --data DATA --out results/{name}"
