@@ -75,7 +75,7 @@ def what(figure: Figure) -> str:
 
 
 def figures_of(
-    name: str, data: Path, results: Path, docs: Path, *, only_reasons: bool
+    name: str, data: Path, results: Path, docs: Path, *, only_reasons: bool = False
 ) -> tuple[list[Figure], str]:
     """A paper's figures, and a sentence on where they come from.
 

@@ -150,6 +150,12 @@ def test_figures_without_runs_stay_as_in_the_last_report(
     assert [papers.what(one) for one in figures] == [papers.what(one) for one in (*old, of_runs[2])]
     assert figures[0].measured == 0.5 and figures[1].repeats == old[1].repeats > 1
     assert told == f"Made from runs; from the last report: {len(old) - 1}."
+    differs = next(one for one in old if one.badge == "differs" and not one.reason)
+    of_runs[:] = [replace(differs, measured=0.5, reason="tested: so"), replace(old[0], measured=0.5)]
+    figures, _ = papers.figures_of(name, tmp_path, tmp_path / "results", tmp_path, only_reasons=True)
+    (found,) = [one for one in figures if papers.what(one) == papers.what(differs)]
+    assert (found.reason, found.measured) == ("tested: so", differs.measured)
+    assert figures[0].measured == old[0].measured
 
 
 def test_what_is_kept_starts_the_next_study(script: Script, tmp_path: Path) -> None:
