@@ -85,7 +85,7 @@ def figures_of(
     whole, store = reproduction(name, "paper", data), None
     if (results / name / "store.json").is_file():
         store = Store(results / name)
-    elif name in KEPT:
+    elif name in KEPT and not only_reasons:
         store = Store(results / f"{name}-kept")
         jobs = {as_now(job): job for job in whole.jobs}
         for folder in KEPT[name]:
