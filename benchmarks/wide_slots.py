@@ -24,7 +24,17 @@ class WideSlotCNN(SlotCNN):
     outputs = 128
 
     def _network(self, images: Any, labels: int) -> Any:
+        import torch
         from torch import nn
+
+        class Full(nn.Conv2d):
+            """A convolution over whole images: a product of matrices each group, many times as fast."""
+
+            def forward(self, seen: Any) -> Any:
+                weights = self.weight.reshape(self.groups, -1, self.weight[0].numel())
+                inputs = seen.reshape(len(seen), self.groups, -1).permute(1, 2, 0)
+                units = torch.baddbmm(self.bias.reshape(self.groups, -1, 1), weights, inputs)
+                return units.permute(2, 0, 1).reshape(len(seen), -1, 1, 1)
 
         slots, channels = images.shape[1:3]
         first, second = 120 * self.wide, 84 * self.wide
@@ -32,6 +42,6 @@ class WideSlotCNN(SlotCNN):
         for before, after in ((channels, 6), (6, _CHANNELS)):
             layers += [nn.Conv2d(slots * before, slots * after, 5, groups=slots), nn.MaxPool2d(2), nn.ReLU()]
         for before, after, side in ((_CHANNELS, first, 4), (first, second, 1), (second, self.outputs, 1)):
-            layers += [nn.Conv2d(slots * before, slots * after, side, groups=slots), nn.ReLU()]
+            layers += [Full(slots * before, slots * after, side, groups=slots), nn.ReLU()]
         decoder = [nn.Linear(slots * self.outputs, self.hidden), nn.ReLU(), nn.Linear(self.hidden, labels)]
         return nn.Sequential(nn.Flatten(1, 2), *layers, nn.Flatten(), *decoder)
