@@ -9,7 +9,6 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Collection
-from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -35,14 +34,13 @@ def take(kept: Path, store: Store) -> None:
             store.add(record)
 
 
-def keep(store: Store, keys: Collection[str], kept: Path, *, rules: bool = True) -> int:
+def keep(store: Store, keys: Collection[str], kept: Path) -> int:
     """Add the records of some runs to the kept ones.
 
     Args:
         store: the results folder of a study.
         keys: of the runs.
         kept: folder of the kept records.
-        rules: whether with the learned rules, which fill megabytes if they are large trees.
 
     Returns:
         The number of added records.
@@ -51,10 +49,7 @@ def keep(store: Store, keys: Collection[str], kept: Path, *, rules: bool = True)
     there = folder.statuses()
     new = [record for key, record in store.latest().items() if key in keys and key not in there]
     whole = Store(kept.with_name(f".{kept.name}"))  # in one file, which packs better than several
-    for record in (
-        *folder.latest().values(),
-        *(one if rules else replace(one, hypothesis=None) for one in new),
-    ):
+    for record in (*folder.latest().values(), *new):
         whole.add(record)
     whole.compact()
     for path in whole.folder.glob("records-*.parquet"):

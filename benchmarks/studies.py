@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pictures
-from kept import keep, say, take
+from kept import say
 from nsl_bench.leaderboard.comparing import Comparison
 from pages import (
     INTERVALS,
@@ -79,8 +79,6 @@ SHARES = range(0, 101, 20)
 PARTS: tuple[Part, Part] = ("test", "train")
 FEW_SHARES = (0, 80)
 """Where slow ones learn."""
-
-DATA_KEPT = Path("docs/results/runs/data")
 
 
 def data_jobs(options: argparse.Namespace, benchmark: str) -> Iterator[Job]:
@@ -238,7 +236,6 @@ def data(options: argparse.Namespace) -> None:
     complete = options.repeats == REPEATS and not options.shares
     for name in names if not options.page else ():
         jobs, store = list(data_jobs(options, name)), Store(options.results / "data" / name)
-        take(DATA_KEPT, store)
         clock = time.perf_counter()
         tally = sweep(
             sorted(jobs, key=lambda job: (job.learner == "slot_cnn", job.repeat, job.size, job.percent)),
@@ -248,12 +245,8 @@ def data(options: argparse.Namespace) -> None:
             executor=Executor(options.jobs),
         )
         print(f"{name}: {tally}; {time.perf_counter() - clock:.0f} s", flush=True)
-        measured_now = measure_data(store, jobs)
-        if any("lead" in row for row in measured_now["leads"]):  # else there are records without predictions
-            for table_name, rows in measured_now.items():
-                tables[table_name] += rows
-        if complete:
-            keep(store, {job.key() for job in jobs}, DATA_KEPT, rules=False)
+        for table_name, rows in measure_data(store, jobs).items() if complete else ():
+            tables[table_name] += rows
     splits = options.shared / "data" / "ffnsl_splits"
     tables["seen"] = list(seen_tests(splits)) if not options.page and splits.is_dir() else []
     frames = {name: with_kept(options.docs, "data", name, rows, ["task"]) for name, rows in tables.items()}
