@@ -260,3 +260,7 @@ def test_old_records_say_nothing(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no network predictions"):
         analysis.perceived_shares(Results(kept.folder))
     assert draw_reliability(Results(kept.folder), tmp_path / "curves") == []
+
+
+def test_equal_values_that_were_rounded_have_no_spread() -> None:
+    assert Mean.of([0.1 + 0.2, 0.3, 0.3]).std_err == 0 < Mean.of([0.3, 0.3, 0.3 + 1e-9]).std_err

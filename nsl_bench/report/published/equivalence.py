@@ -42,9 +42,10 @@ class Mean:
     @classmethod
     def of(cls, values: Sequence[float]) -> Mean:
         """The mean of one or more values; the standard error of a single value is 0."""
-        n = len(values)
+        n, mean = len(values), float(np.mean(values))
         spread = float(np.std(values, ddof=1)) / math.sqrt(n) if n > 1 else 0.0
-        return cls(float(np.mean(values)), spread, n)
+        rounded = spread < 1e-12 * max(1.0, abs(mean))  # equal values whose sums were rounded
+        return cls(mean, 0.0 if rounded else spread, n)
 
 
 @dataclass(frozen=True)
