@@ -5,7 +5,8 @@
 
 The second command reads a clone of github.com/DanCunnington/FFNSL: it writes the values behind each mean, a
 train split each, for the settings that are compared on the paper's own splits, and a folder of splits that
-names the image in every cell of Sudoku. Beside it are train sets of 4,000 grids, `nsl_splits`.
+names the image in every cell of Sudoku. Beside it are train sets of 4,000 grids, `nsl_splits`, and
+`ffnsl_drawn`, if the clone lacks the large train sets of Sudoku 9x9.
 
 Names of learners, shifts, sizes and metrics become the project's, percentages become fractions; no number
 is left out or rounded. The TOML files beside them say where the numbers come from and how they count.
@@ -21,7 +22,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
+
+from nsl_bench.report.published.reproduce import DRAWN
 
 PAPER = Path(__file__).parents[1] / "nsl_bench/report/published/numbers"
 
@@ -229,6 +233,38 @@ def write_nsl_splits(repository: Path, folder: Path) -> Path:
     return folder
 
 
+def write_drawn(splits: Path, folder: Path) -> Path:
+    """Write large train sets of Sudoku 9x9, which stand for those of the paper where a clone lacks them.
+
+    Each of the 16,000 grids in the paper's small sets comes twice in a set, with digits, rows, columns and
+    both axes exchanged as Sudoku allows: labels stay, and what makes a grid invalid. Cells show images that
+    the small sets have of their digits.
+    """
+    task, small = splits / "sudoku_9x9", []
+    for path in sorted((task / "small").glob("train_*.csv")):
+        small += list(csv.DictReader(path.open(newline="")))
+    grids = np.array([row["puzzle"].split() for row in small], np.int64).reshape(-1, 9, 9)
+    seen = np.array([row["images"].split() for row in small]).reshape(grids.shape)
+    images = [np.unique(seen[grids == digit]) for digit in range(10)]
+    to = folder / "sudoku_9x9"
+    (to / "large").mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(task / "test.csv", to / "test.csv")
+    for repeat in range(1, 6):
+        rng, rows = np.random.default_rng(repeat), []
+        for k in rng.permutation(np.repeat(np.arange(len(grids)), 2)):
+            digits = np.r_[0, rng.permutation(9) + 1]
+            lines, columns = (
+                (3 * rng.permutation(3)[:, None] + np.argsort(rng.random((3, 3)))).ravel() for _ in range(2)
+            )
+            grid = digits[grids[k][lines][:, columns]]
+            grid = (grid.T if rng.random() < 0.5 else grid).ravel()
+            shown = [images[d][int(u * len(images[d]))] for d, u in zip(grid, rng.random(81), strict=True)]
+            puzzle = {"puzzle": " ".join(map(str, grid)), "label": small[k]["label"]}
+            rows.append({**puzzle, "images": " ".join(shown)})
+        pd.DataFrame(rows).to_csv(to / "large" / f"train_{repeat}.csv", index=False, lineterminator="\n")
+    return folder
+
+
 def main() -> None:
     """Write the CSV files."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -242,6 +278,8 @@ def main() -> None:
         if options.splits:
             print(write_splits(options.repository, options.splits))
             print(write_nsl_splits(options.repository, options.splits.with_name("nsl_splits")))
+            if not (options.splits / "sudoku_9x9" / "large").is_dir():
+                print(write_drawn(options.splits, options.splits.with_name(DRAWN)))
         return
     for path in write(options.shared, options.out):
         print(path)

@@ -1,13 +1,15 @@
 """The paper reproduced: counted as the paper counts, and badges that say what the numbers say."""
 
 import re
-from collections.abc import Callable, Iterable
+import shutil
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 import pytest
 from nsl_bench.generators.tasks.follow_suit import read_csv
@@ -592,6 +594,58 @@ def test_the_whole_preset_has_the_papers_networks_and_experiments(splits: Path, 
     write_splits(splits, "sudoku_9x9")
     large = grid(["sudoku_9x9"], PRESETS["paper"], splits, shared / "data/mnist")
     assert sum(job.benchmark == "sudoku_9x9:knowledge=rows" for job in large) == 3 * 50
+
+
+def test_large_train_sets_that_stand_for_the_papers_are_not_paired_with_its_values(
+    splits: Path, tmp_path: Path, shared: Path
+) -> None:
+    write_splits(splits, "sudoku_9x9")
+    drawn = splits.with_name(reproduce.DRAWN) / "sudoku_9x9"
+
+    def planned(preset: str) -> list[Job]:
+        jobs = grid(["sudoku_9x9"], PRESETS[preset], splits, shared / "data/mnist")
+        return [job for job in jobs if job.size == "large" and job.learner == "random_forest"]
+
+    def verdicts(jobs: Sequence[Job]) -> set[tuple[str, float]]:
+        store = Store(tmp_path / str(len(list(tmp_path.iterdir()))))
+        for job in jobs:
+            store.add(Record(job, "ok", metrics={"rules": 6000.0 + 100 * job.repeat}))
+        return {(one.shift, one.p_different) for one in compare(jobs, store) if one.metric == "rules"}
+
+    shutil.copytree(splits / "sudoku_9x9", drawn)
+    own = planned("paper")
+    assert {Path(job.splits or "").parent for job in own} == {splits}, "the paper's own come first"
+    shutil.rmtree(splits / "sudoku_9x9" / "large")
+    assert not planned("quick")
+    standing = planned("paper")
+    assert {Path(job.splits or "").parent.name for job in standing} == {reproduce.DRAWN}
+    assert len(standing) == len(own) and verdicts(standing) != verdicts(own)
+
+
+def test_drawn_grids_keep_labels_and_why_they_are_invalid(script: Script, tmp_path: Path) -> None:
+    def doubled(units: npt.NDArray[np.int64]) -> bool:
+        return any(len(set(unit[unit > 0])) < (unit > 0).sum() for unit in units)
+
+    def kind(puzzle: str, label: str) -> tuple[str, bool, bool]:
+        grid = np.array(puzzle.split(), np.int64).reshape(9, 9)
+        blocks = grid.reshape(3, 3, 3, 3).swapaxes(1, 2).reshape(9, 9)
+        return label, doubled(grid) or doubled(grid.T), doubled(blocks)
+
+    whole = dict(enumerate(range(1, 10)))
+    grids = [("valid", whole), ("invalid", whole | {9 * 8: 1}), ("invalid", whole | {10: 1})]
+    rows = ["puzzle,label,images"]
+    for label, cells in grids:
+        puzzle = " ".join(str(cells.get(k, 0)) for k in range(81))
+        rows.append(f"{puzzle},{label},{puzzle.replace('0', '_')}")
+    (tmp_path / "own/sudoku_9x9/small").mkdir(parents=True)
+    for name in ("small/train_1.csv", "test.csv"):
+        (tmp_path / "own/sudoku_9x9" / name).write_text("\n".join(rows), encoding="utf-8")
+    folder = script("restate_paper").write_drawn(tmp_path / "own", tmp_path / "out") / "sudoku_9x9/large"
+    drawn = pd.concat(map(pd.read_csv, folder.iterdir()))
+    assert drawn["images"].tolist() == drawn["puzzle"].str.replace("0", "_").tolist()
+    kinds = list(map(kind, drawn["puzzle"], drawn["label"]))
+    wanted = [("valid", False, False), ("invalid", True, False), ("invalid", False, True)]
+    assert {one: kinds.count(one) for one in kinds} == dict.fromkeys(wanted, 10)
 
 
 def test_every_figure_of_the_papers_runs_has_its_runs_or_a_reason(splits: Path, shared: Path) -> None:

@@ -83,6 +83,9 @@ _ABLATED = {
 _SPLITS = {"small": 50, "large": 5}
 """The paper's train splits of each size."""
 
+DRAWN = "ffnsl_drawn"
+"""Folder beside that of the paper's splits with large train sets that stand for those of the paper."""
+
 _FEWEST = 3
 """Fewer repeats tell nothing of their spread: two may agree by chance."""
 
@@ -210,23 +213,22 @@ def grid(tasks: Sequence[str], preset: Preset, splits: Path, mnist: Path | None 
         images = f"mnist:{mnist}" if mnist is not None and task.startswith("sudoku") else None
         if images and names_images(folder):
             images += ",whole=true"
-        sizes = ["small", *(["large"] if preset.whole and (folder / "large").is_dir() else [])]
+        large = [one for one in (folder, splits.with_name(DRAWN) / task) if (one / "large").is_dir()]
+        sized = [("small", folder), *(("large", one) for one in large[:1] if preset.whole)]
         symbolic: dict[str, Any] = {"track": "symbolic", "splits": folder, "repeats": range(1, 6)}
         ours = ["ffnsl", *(["ffnsl:penalty=constant"] if preset.whole else [])]
         jobs += plan(task, ours, **symbolic)
-        jobs += plan(task, _BASELINES[task], sizes=sizes, **symbolic)
+        for size, at in sized:
+            jobs += plan(task, _BASELINES[task], sizes=size, **symbolic | {"splits": at})
         shifted: dict[str, Any] = {"splits": folder, "repeats": range(1, preset.repeats + 1)}
         if images is not None:
             shifted |= {"sources": images, "shifts": ["rotate90"]}
             networks = (preset.softmax, preset.edl_gen)
             jobs += plan(task, ours, networks=networks, percents=PERCENTS, **shifted)
             jobs += plan(task, ours[1:], networks=networks, percents=HIGH_PERCENTS, **shifted)
-            baselines: dict[str, Any] = {
-                "networks": preset.softmax,
-                "percents": preset.baseline_percents,
-                "sizes": sizes,
-            }
-            jobs += plan(task, _BASELINES[task], **baselines, **shifted)
+            baselines = {**shifted, "networks": preset.softmax, "percents": preset.baseline_percents}
+            for size, at in sized:
+                jobs += plan(task, _BASELINES[task], sizes=size, **baselines | {"splits": at})
             if preset.whole and task == "sudoku_4x4":
                 jobs += plan(task + REDUCED, ["ffnsl"], networks=preset.edl_gen, percents=PERCENTS, **shifted)
                 tested = [AS_PUBLISHED[one] for one in ours]  # rules without digits are learned at the end
@@ -400,9 +402,10 @@ class _Theirs:
 
     @classmethod
     def of(cls, job: Job, row: Mapping[str, Any]) -> _Theirs:
-        """That of a row of the paper's table, for runs on its own splits."""
+        """That of a row of the paper's table; the values only for runs on its own splits."""
         mean = Mean(float(row["mean"]), float(np.nan_to_num(row["std_err"])), int(row["repeats"]))
-        known = values_of(job.benchmark.partition(":")[0], str(row["run"])) if job.splits else {}
+        own = job.splits and Path(job.splits).parent.name != DRAWN
+        known = values_of(job.benchmark.partition(":")[0], str(row["run"])) if own else {}
         return cls(mean, dict(enumerate(known.get(tuple(row[name] for name in KEY), ()), start=1)))
 
 
