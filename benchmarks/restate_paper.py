@@ -240,11 +240,10 @@ def write_drawn(splits: Path, folder: Path) -> Path:
     both axes exchanged as Sudoku allows: labels stay, and what makes a grid invalid. Cells show images that
     the small sets have of their digits.
     """
-    task, small = splits / "sudoku_9x9", []
-    for path in sorted((task / "small").glob("train_*.csv")):
-        small += list(csv.DictReader(path.open(newline="")))
-    grids = np.array([row["puzzle"].split() for row in small], np.int64).reshape(-1, 9, 9)
-    seen = np.array([row["images"].split() for row in small]).reshape(grids.shape)
+    task = splits / "sudoku_9x9"
+    small = pd.concat(map(pd.read_csv, sorted((task / "small").glob("train_*.csv"))), ignore_index=True)
+    grids = np.array(small["puzzle"].str.split().tolist(), np.int64).reshape(-1, 9, 9)
+    seen = np.array(small["images"].str.split().tolist()).reshape(grids.shape)
     images = [np.unique(seen[grids == digit]) for digit in range(10)]
     to = folder / "sudoku_9x9"
     (to / "large").mkdir(parents=True, exist_ok=True)
@@ -259,7 +258,7 @@ def write_drawn(splits: Path, folder: Path) -> Path:
             grid = digits[grids[k][lines][:, columns]]
             grid = (grid.T if rng.random() < 0.5 else grid).ravel()
             shown = [images[d][int(u * len(images[d]))] for d, u in zip(grid, rng.random(81), strict=True)]
-            puzzle = {"puzzle": " ".join(map(str, grid)), "label": small[k]["label"]}
+            puzzle = {"puzzle": " ".join(map(str, grid)), "label": small["label"][k]}
             rows.append({**puzzle, "images": " ".join(shown)})
         pd.DataFrame(rows).to_csv(to / "large" / f"train_{repeat}.csv", index=False, lineterminator="\n")
     return folder

