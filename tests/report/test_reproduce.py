@@ -1,5 +1,6 @@
 """The paper reproduced: counted as the paper counts, and badges that say what the numbers say."""
 
+import fnmatch
 import re
 import shutil
 from collections.abc import Callable, Iterable, Sequence
@@ -485,6 +486,8 @@ def test_every_published_row_has_its_runs_or_a_reason(
     assert len(with_runs) >= comparable and all(row.rule.margin or row.others for row in with_runs)
     jobs = [job for row in with_runs for job in row.jobs]
     assert {job.repeat for job in jobs} == {1, 2, 3} and minutes(name, jobs) > 0
+    tasks = {job.benchmark for job in jobs}
+    assert all(fnmatch.filter(tasks, pattern.split()[0]) for pattern in published.paper(name).minutes)
 
 
 def test_tables_have_the_papers_numbers_of_bits(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:
