@@ -45,8 +45,8 @@ the paper's values in each split nor its images were used. Each figure counts on
 measured.
 
 Hours are those that the option `--dry-run` of `reproduce` estimates from the CPU time of single runs, for two
-runs at once on two cores; an hour for each tree on images of `mushroom` and `german` is a guess. Networks that
-are not trained yet come besides."""
+runs at once on two cores; an hour for each tree on images of `mushroom` and `german` is a guess. Networks
+that are not trained yet come besides."""
 
 PARTS = ("reproduced", "different, tested reason", "different", "not decided", "undecidable", "not run")
 """Columns of the table that are parts of the picture."""
