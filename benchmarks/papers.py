@@ -106,9 +106,9 @@ def figures_of(
     new = {k: one for k, one in new.items() if k not in figures or one.repeats >= figures[k].repeats}
     if not new:
         return list(figures.values()), "Made from the last report." if figures else "No runs yet."
-    left = len(figures.keys() - new.keys())
-    told = f"Made from runs; from the last report: {left:,}." if left else ""
-    return list((figures | new).values()), told
+    every = figures | new
+    told = f"{len(new):,} of {len(every):,} lines of the report made from runs, the others kept."
+    return list(every.values()), told if len(new) < len(every) else ""
 
 
 def curves(figures: Sequence[Figure], path: Path) -> None:
