@@ -349,8 +349,6 @@ def uci(study: Study) -> Rows:
     for name, (kind, rule) in itertools.product(SETS, RULES.items()):
         if published(2, name, method="ndt", input=inputs[kind], metric="accuracy") is None:
             continue
-        if kind == "images" and name not in study.images:
-            continue
         task, learners = uci_task(name), {**rule.names["method"], **tried[kind]}
         how: dict[str, Any] = {"track": "symbolic"} if kind == "bits" else {"sources": study.source}
         try:
@@ -358,10 +356,12 @@ def uci(study: Study) -> Rows:
         except UserError as error:
             print(error, file=sys.stderr)
             continue
-        asked, shown = (
-            plan(task, [*learners.values()], repeats=range(1, n + 1), **how) for n in (study.repeats, FOLDS)
-        )
-        runs = study.run("uci", asked if name in study.sets else [], shown)
+        shown = plan(task, [*learners.values()], repeats=range(1, FOLDS + 1), **how)
+        asked = [job for job in shown if job.repeat <= study.repeats]
+        wanted = name in study.sets and (kind == "bits" or name in study.images)
+        runs = study.run("uci", asked if wanted else [], shown)
+        whole = runs.groupby("repeat")["learner"].nunique() == len(learners)
+        runs = runs[runs["repeat"].isin(whole.index[whole])]
         if not len(runs):
             continue
         folds = runs["repeat"].nunique()
@@ -720,7 +720,7 @@ def main() -> None:
     parser.add_argument("--starts", type=int, default=1, help="first weights of each test on Eleusis")
     parser.add_argument("--ranks", nargs="+", type=int, default=[8], help="of the study ranks")
     parser.add_argument(
-        "--images", nargs="+", default=[*ON_IMAGES], help="tables learned as images, too, or all"
+        "--images", nargs="+", default=[*ON_IMAGES], help="tables that are learned as images now, or all"
     )
     parser.add_argument("--page", action="store_true", help="write the pages from their tables")
     parser.add_argument("--results", type=Path, default=Path("results/neuid3"))
