@@ -76,13 +76,20 @@ def what(figure: Figure) -> str:
     return str([figure.percent, *(getattr(figure, name) for name in WHICH)])
 
 
+def _says_more(new: Figure, old: Figure) -> bool:
+    """Whether a figure replaces that of the last report, not if it just lacks the runs of a reason."""
+    unexplained = new.badge == old.badge == "differs" and bool(old.reason) and not new.reason
+    return new.repeats > old.repeats or (new.repeats == old.repeats and not unexplained)
+
+
 def figures_of(
     name: str, data: Path, results: Path, docs: Path, *, only_reasons: bool = False
 ) -> tuple[list[Figure], str]:
     """A paper's figures, and a sentence on where they come from.
 
-    Figures of the last report stay where the runs lack them, or have fewer train splits, unless they are of
-    a task that the paper's runs do not have any more. With `only_reasons` all stay.
+    Figures of the last report stay where the runs lack them, have fewer train splits or lack those that
+    gave a reason, unless they are of a task that the paper's runs do not have any more. With `only_reasons`
+    all stay.
     """
     whole, store = reproduction(name, "paper", data), None
     if (results / name / "store.json").is_file():
@@ -103,7 +110,7 @@ def figures_of(
     if only_reasons:
         open_ = {k for k, one in figures.items() if one.badge == "differs" and not one.reason}
         new = {k: replace(figures[k], reason=new[k].reason) for k in open_ & new.keys()}
-    new = {k: one for k, one in new.items() if k not in figures or one.repeats >= figures[k].repeats}
+    new = {k: one for k, one in new.items() if k not in figures or _says_more(one, figures[k])}
     if not new:
         return list(figures.values()), "Made from the last report." if figures else "No runs yet."
     every = figures | new
