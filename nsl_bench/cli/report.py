@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import click
 
 from nsl_bench.cli.board_options import Choice, Device, Jobs
-from nsl_bench.cli.declared import FILE, FOLDER, declared, options_of
+from nsl_bench.cli.declared import FILE, FOLDER, OLD_FOLDER, declared, options_of
 from nsl_bench.cli.grid import percentages
 from nsl_bench.core.errors import UserError, counted, did_you_mean, unknown
 
@@ -247,8 +247,11 @@ def reproduce(
     ] = "quick",
     quick: Annotated[bool, "The same as --preset quick."] = False,
     data: Annotated[
-        Path, "Folder with mnist/, uci/ (NeuID3) and ffnsl_splits/ (the FFNSL paper's examples).", FOLDER
-    ] = Path("../shared/data"),
+        Path | None,
+        "Folder with mnist/, uci/ (NeuID3) and ffnsl_splits/ (the FFNSL paper's examples). "
+        "Default: ../shared/data.",
+        OLD_FOLDER,
+    ] = None,
     images: Annotated[bool, "--images/--no-images", "Also run Sudoku on MNIST, if it is available."] = True,
     dry_run: Annotated[
         bool, "Say how many runs are left and how long they take, without doing them."
@@ -269,11 +272,14 @@ def reproduce(
 
     if tasks and not paper.startswith("ffnsl"):
         raise UserError(f"--task applies to the FFNSL papers; {paper} has no choice of tasks.")
+    if quick and preset == "paper":
+        raise UserError("Give either --quick or --preset paper.")
     if device != "auto":
         from nsl_bench.perception.training import pick_device
 
         pick_device(device)
-    whole = reproduction(paper, "quick" if quick else preset, data, tasks, images=images)
+    data = data or Path("../shared/data")
+    whole = reproduction(paper, preset, data, tasks, images=images)
     if dry_run:
         done = Store(out).statuses() if (out / "store.json").is_file() else {}
         left = [job for job in whole.jobs if job.key() not in done]
@@ -295,7 +301,7 @@ def reproduce(
         runs = [*runs, *further]
     figures = whole.compare(store)
     words = ["nsl-bench", "reproduce", paper, *(word for task in tasks for word in ("--task", task))]
-    words += ["--preset", "quick" if quick else preset, *([] if images else ["--no-images"])]
+    words += ["--preset", preset, *([] if images else ["--no-images"])]
     command = shlex.join([*words, "--data", str(data), "--out", str(out)])
     for path in write_report(figures, out, command, name=paper):
         click.echo(path)

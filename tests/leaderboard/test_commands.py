@@ -130,6 +130,8 @@ def test_seconds_that_are_none(good: dict[str, Path], seconds: str) -> None:
     [
         (("--task", "sudoku4x4"), "Did you mean 'sudoku_4x4'"),
         (("--preset", "qick"), "Did you mean 'quick'"),
+        (("--preset", "paper", "--quick"), "Give either --quick or --preset paper"),
+        (("--data", "no_folder"), "'no_folder' does not exist"),
         (("--device", "tpu"), "The device 'tpu' cannot be used on this machine"),
     ],
 )
