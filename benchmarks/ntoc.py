@@ -13,7 +13,7 @@ pre-training and in each of up to 100 passes. Training stops by validation answe
 one with the likeliest stays. `lstm_anew` sees them drawn anew, too. The page also shows what
 `benchmarks/ntoc_redrawn.py` found.
 
-    python benchmarks/ntoc.py --tasks hanoi --mnist FOLDER --repeats 10 --learners ntoc_anew    # 350 CPU min
+    python benchmarks/ntoc.py --tasks hanoi --mnist FOLDER --repeats 10 --learners ntoc_anew    # 500 CPU min
     python benchmarks/ntoc.py --tasks hanoi --mnist FOLDER --repeats 10 --learners lstm_anew    # 250 CPU min
     python benchmarks/ntoc.py --mnist FOLDER --repeats 10 --learners dnc_filled                 # 200 CPU min
     python benchmarks/ntoc.py --mnist FOLDER --repeats 2 --learners deepproblog --limit 900    # 70 CPU min
