@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import click
 
 from nsl_bench.cli.board_options import Choice, Device, Jobs
-from nsl_bench.cli.declared import FILE, FOLDER, OLD_FOLDER, declared, options_of
+from nsl_bench.cli.declared import FILE, FOLDER, declared, options_of
 from nsl_bench.cli.grid import percentages
 from nsl_bench.core.errors import UserError, counted, did_you_mean, unknown
 
@@ -250,7 +250,7 @@ def reproduce(
         Path | None,
         "Folder with mnist/, uci/ (NeuID3) and ffnsl_splits/ (the FFNSL paper's examples). "
         "Default: ../shared/data.",
-        OLD_FOLDER,
+        FOLDER,
     ] = None,
     images: Annotated[bool, "--images/--no-images", "Also run Sudoku on MNIST, if it is available."] = True,
     dry_run: Annotated[
@@ -274,6 +274,8 @@ def reproduce(
         raise UserError(f"--task applies to the FFNSL papers; {paper} has no choice of tasks.")
     if quick and preset == "paper":
         raise UserError("Give either --quick or --preset paper.")
+    if data and not paper.startswith("ffnsl") and not data.is_dir():
+        raise UserError(f"--data: the folder {data} does not exist.")
     if device != "auto":
         from nsl_bench.perception.training import pick_device
 

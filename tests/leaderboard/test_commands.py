@@ -131,13 +131,17 @@ def test_seconds_that_are_none(good: dict[str, Path], seconds: str) -> None:
         (("--task", "sudoku4x4"), "Did you mean 'sudoku_4x4'"),
         (("--preset", "qick"), "Did you mean 'quick'"),
         (("--preset", "paper", "--quick"), "Give either --quick or --preset paper"),
-        (("--data", "no_folder"), "'no_folder' does not exist"),
         (("--device", "tpu"), "The device 'tpu' cannot be used on this machine"),
     ],
 )
 def test_wrong_names_in_reproduce(tmp_path: Path, option: tuple[str, str], words: str) -> None:
     done = call("reproduce", "ffnsl2023", "--out", tmp_path / "out", *option)
     assert words in str(done.exception)
+
+
+def test_reproduce_tells_of_a_folder_that_does_not_exist(tmp_path: Path) -> None:
+    done = call("reproduce", "neuid3", "--data", tmp_path / "none", "--out", tmp_path / "out")
+    assert isinstance(done.exception, UserError) and "none does not exist" in str(done.exception)
 
 
 @pytest.mark.parametrize("one", read_contests(), ids=lambda one: one.name)
