@@ -107,7 +107,7 @@ WIDE = "benchmarks/wide_slots.py:WideSlotCNN"
 """The neural baseline in the paper's size."""
 
 ON_IMAGES = ("congressional", "credit", "hepatitis", "iris", "wine", "zoo")
-"""Tables that are learned as images, too: small ones."""
+"""Tables that are learned as images if no others are asked for: small ones."""
 
 RULES = {
     "bits" if "one_hot" in one.where["input"] else "images": one

@@ -150,7 +150,7 @@ def test_figures_without_runs_stay_as_in_the_last_report(
     assert [papers.what(one) for one in figures] == [papers.what(one) for one in (*old, of_runs[2])]
     assert figures[0].measured == 0.5 and figures[1].repeats == old[1].repeats > 1
     assert told == f"2 of {len(old) + 1} lines of the report made from runs, the others kept."
-    (explained, *_) = [one for one in old if one.badge == "differs" and one.reason]
+    explained = next(one for one in old if one.badge == "differs" and one.reason)
     of_runs[:] = [replace(explained, measured=0.123, reason="")]
     figures, _ = papers.figures_of(name, tmp_path, tmp_path / "results", tmp_path)
     assert 0.123 not in [one.measured for one in figures]
