@@ -242,7 +242,8 @@ def reproduce(
     ] = (),
     preset: Annotated[
         str,
-        "paper: all that the paper has, with its networks. quick: fewer repeats, smaller networks.",
+        "paper: all that the paper has, with its networks. quick: fewer repeats, smaller networks, and of "
+        "NTOC and NeuID3 no runs that take more than ten minutes.",
         Choice(["quick", "paper"]),
     ] = "quick",
     quick: Annotated[bool, "The same as --preset quick."] = False,

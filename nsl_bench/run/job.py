@@ -60,7 +60,7 @@ class ShiftPair:
         )
         return cls(*train, *test)
 
-    def lists(self) -> dict[str, tuple[Any, ...]]:
+    def lists(self) -> dict[str, Any]:
         """The fields of a grid that has this pair alone."""
         return {f"{name}s": (value,) for name, value in asdict(self).items()}
 

@@ -14,7 +14,7 @@ Missing keys have the defaults of the command line.
 
 import inspect
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from nsl_bench.core.errors import UserError
 from nsl_bench.core.shift import STANDARD, named_shifts, resolve, short_name
 from nsl_bench.core.source import ImageSource
 from nsl_bench.core.tracks import Track
+from nsl_bench.core.types import ConceptSpace
 from nsl_bench.data.splits import check_percent, make_source
 from nsl_bench.learners.base import About, describe_here, version_of
 from nsl_bench.learners.command import command_of, is_command, version_of_command
@@ -37,6 +38,9 @@ from nsl_bench.run.structural_shift import member_of
 
 Describe = Callable[[str], About]
 """A function from a learner's spec to its track and version."""
+
+Made = MutableMapping[tuple[str, ConceptSpace], ImageSource]
+"""Image sources by spec and concepts, made once: each reads and hashes all its images."""
 
 _TENTHS = tuple(float(share) for share in range(0, 101, 10))
 
@@ -55,12 +59,13 @@ def plan(
     *,
     describe: Describe | None = None,
     sealed: str = "",
+    made: Made | None = None,
     **lists: Any,
 ) -> list[Job]:
     """The jobs of one grid, with the first train split alone unless `repeats` says otherwise.
 
     Args:
-        describe, sealed: as in `jobs_of`.
+        describe, sealed, made: as in `jobs_of`.
         lists: other fields of `Grid`; a list may be a single text, and empty or None for its default.
     """
     given = {"repeats": (1,), **{name: value for name, value in lists.items() if value not in (None, ())}}
@@ -70,23 +75,26 @@ def plan(
         name: value if name in single else (value,) if isinstance(value, str) else tuple(value)
         for name, value in plain.items()
     }
-    return jobs_of([Grid(benchmark, tuple(learners), **values)], describe, sealed)
+    return jobs_of([Grid(benchmark, tuple(learners), **values)], describe, sealed, made)
 
 
-def jobs_of(grids: Sequence[Grid], describe: Describe | None = None, sealed: str = "") -> list[Job]:
+def jobs_of(
+    grids: Sequence[Grid], describe: Describe | None = None, sealed: str = "", made: Made | None = None
+) -> list[Job]:
     """The jobs of all grids, each once. Every name is looked up before anything runs.
 
     Args:
         describe: function from a learner's spec to its track and version; by default it asks the learner in
             this process.
         sealed: commitment of a secret seed of the data.
+        made: image sources of other plans, for this one, too; new ones are added.
 
     Raises:
         UserError: an unknown name, a share out of range, more train splits than the task has folds, a test
             task that is not in the family, or a folder of splits together with a secret seed or another test
             task.
     """
-    jobs = {}
+    jobs, made = {}, {} if made is None else made
     for grid in grids:
         if sealed and grid.splits:
             raise UserError(
@@ -94,19 +102,28 @@ def jobs_of(grids: Sequence[Grid], describe: Describe | None = None, sealed: str
             )
         task: Benchmark = registry.create("benchmark", grid.benchmark)
         for source in grid.sources or (task.sources[0],):
-            images = make_source(task, source)
-            for job in _jobs_on(_by_preset(grid, task, images), task, source, images, describe, sealed):
+            chosen = _by_preset(grid, task, _made(made, task, source))
+            for job in _jobs_on(chosen, task, source, made, describe, sealed):
                 jobs[job.key()] = job
     return list(jobs.values())
 
 
+def _made(made: Made, task: Benchmark, source: str) -> ImageSource:
+    """An image source, from those that were made if it is there."""
+    key = source, task.concept_space
+    if key not in made:
+        made[key] = make_source(task, source)
+    return made[key]
+
+
 def _jobs_on(
-    grid: Grid, task: Benchmark, source: str, images: ImageSource, describe: Describe | None, sealed: str
+    grid: Grid, task: Benchmark, source: str, made: Made, describe: Describe | None, sealed: str
 ) -> Iterator[Job]:
     """The jobs of a grid on one image source."""
+    images = _made(made, task, source)
     for shift in (*grid.shifts, *grid.train_shifts, *grid.test_shifts):
         resolve(shift, task, images)
-    tested = dict.fromkeys(_tested(task, spec, source, grid) for spec in grid.test_tasks or ("",))
+    tested = dict.fromkeys(_tested(task, spec, source, grid, made) for spec in grid.test_tasks or ("",))
     named = dict.fromkeys(_named(pair, task, images) for pair in shift_pairs(grid))
     annotations = _annotations(grid, named)
     for size in grid.sizes:
@@ -224,7 +241,7 @@ def version_of_network(network: str, images: ImageSource) -> str:
     return version_of(factory, network, "network", version)
 
 
-def _tested(task: Benchmark, spec: str, source: str, grid: Grid) -> tuple[str, str, str]:
+def _tested(task: Benchmark, spec: str, source: str, grid: Grid, made: Made) -> tuple[str, str, str]:
     """The fields of a job that say which task it is tested on; empty for its own."""
     other = member_of(task, spec) if spec else task
     if other is task:
@@ -233,7 +250,7 @@ def _tested(task: Benchmark, spec: str, source: str, grid: Grid) -> tuple[str, s
         raise UserError(
             f"The splits in {grid.splits} are those of {task.name}; leave out the test task {spec}."
         )
-    images = make_source(other, source)
+    images = _made(made, other, source)
     for shift in (*grid.shifts, *grid.train_shifts, *grid.test_shifts):
         resolve(shift, other, images)
     return other.spec, other.version, images.fingerprint()

@@ -38,7 +38,7 @@ from nsl_bench.report.published.reproduce import (
     minutes,
     paper_atoms,
 )
-from nsl_bench.report.published.tabulated import causes, compare_rows, planned
+from nsl_bench.report.published.tabulated import causes, compare_rows, planned, reproduction
 from nsl_bench.run.bench import Bench
 from nsl_bench.run.job import Job
 from nsl_bench.run.plan import plan
@@ -488,6 +488,8 @@ def test_every_published_row_has_its_runs_or_a_reason(
     assert {job.repeat for job in jobs} == {1, 2, 3} and minutes(name, jobs) > 0
     tasks = {job.benchmark for job in jobs}
     assert all(fnmatch.filter(tasks, pattern.split()[0]) for pattern in published.paper(name).minutes)
+    quick = {job.key() for job in reproduction(name, "quick", shared / "data").jobs}
+    assert {job.key() in quick for job in jobs if minutes(name, [job]) > 10} <= {False}
 
 
 def test_tables_have_the_papers_numbers_of_bits(shared: Path, monkeypatch: pytest.MonkeyPatch) -> None:

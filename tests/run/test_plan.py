@@ -16,6 +16,7 @@ from nsl_bench.cli import main
 from nsl_bench.cli.running import run as run_command
 from nsl_bench.core import registry
 from nsl_bench.core.errors import UserError
+from nsl_bench.data.splits import make_source
 from nsl_bench.learners.base import About
 from nsl_bench.learners.trees import Majority
 from nsl_bench.run.bench import Bench
@@ -298,3 +299,12 @@ def test_a_run_of_version_1_is_no_run_of_today(tmp_path: Path) -> None:
     assert old.key() != job.key()
     with pytest.raises(UserError, match="follows protocol 1"):
         Bench("cpu").run(old)
+
+
+def test_images_are_read_once_for_all_grids_of_a_task_and_its_family(monkeypatch: pytest.MonkeyPatch) -> None:
+    grids = [Grid("addition", ("majority",), test_tasks=("addition:digits=5",)), Grid("addition", ("cart",))]
+    alone = [job.key() for grid in grids for job in jobs_of([grid])]
+    real, made, shared = make_source, [], {}
+    monkeypatch.setattr("nsl_bench.run.plan.make_source", lambda *a: made.append(a[1]) or real(*a))
+    assert [job.key() for grid in grids for job in jobs_of([grid], made=shared)] == alone
+    assert len(made) == len(shared) == 1 and len({job.source for job in jobs_of(grids)}) == 1

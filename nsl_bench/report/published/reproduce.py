@@ -27,7 +27,7 @@ from nsl_bench.data.splits import symbolic_split
 from nsl_bench.perception.trained_networks import EDGES
 from nsl_bench.report.intervals import example_scores
 from nsl_bench.run.job import Job
-from nsl_bench.run.plan import plan, seeded
+from nsl_bench.run.plan import Made, plan, seeded
 from nsl_bench.run.record import Record
 from nsl_bench.run.store import Store
 
@@ -203,6 +203,7 @@ def grid(tasks: Sequence[str], preset: Preset, splits: Path, mnist: Path | None 
         mnist: torchvision's folder of MNIST; without it Sudoku is run on true concepts.
     """
     jobs: list[Job] = []
+    made: Made = {}
     for task in tasks:
         folder = splits / task
         if not folder.is_dir():
@@ -215,12 +216,13 @@ def grid(tasks: Sequence[str], preset: Preset, splits: Path, mnist: Path | None 
             images += ",whole=true"
         large = [one for one in (folder, splits.with_name(DRAWN) / task) if (one / "large").is_dir()]
         sized = [("small", folder), *(("large", one) for one in large[:1] if preset.whole)]
-        symbolic: dict[str, Any] = {"track": "symbolic", "splits": folder, "repeats": range(1, 6)}
+        given: dict[str, Any] = {"splits": folder, "made": made}
+        symbolic = {"track": "symbolic", "repeats": range(1, 6), **given}
         ours = ["ffnsl", *(["ffnsl:penalty=constant"] if preset.whole else [])]
         jobs += plan(task, ours, **symbolic)
         for size, at in sized:
             jobs += plan(task, _BASELINES[task], sizes=size, **symbolic | {"splits": at})
-        shifted: dict[str, Any] = {"splits": folder, "repeats": range(1, preset.repeats + 1)}
+        shifted = {"repeats": range(1, preset.repeats + 1), **given}
         if images is not None:
             shifted |= {"sources": images, "shifts": ["rotate90"]}
             networks = (preset.softmax, preset.edl_gen)

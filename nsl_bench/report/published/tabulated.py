@@ -17,7 +17,7 @@ from typing import Any
 from nsl_bench.core.errors import UserError
 from nsl_bench.core.registry import Spec
 from nsl_bench.run.job import Job
-from nsl_bench.run.plan import plan
+from nsl_bench.run.plan import Made, plan
 from nsl_bench.run.record import Record
 from nsl_bench.run.store import Store
 
@@ -44,8 +44,8 @@ FOLDER_VARIABLE = "NSL_BENCH_UCI"
 
 _UNKNOWN = "no run here measures it"
 
-_QUICK = 3
-"""Repeats in the preset ``quick``."""
+_QUICK, _QUICK_MINUTES = 3, 10
+"""Repeats in the preset ``quick``, and the longest run of it."""
 
 _POWERFUL = 2.49
 """Quantile of 95 % plus that of 80 %: with so many standard errors a one-sided test has this power."""
@@ -80,6 +80,7 @@ def planned(name: str, preset: str, data: Path) -> list[Planned]:
         data: folder with ``mnist/``, and for tables ``uci/``.
     """
     about, found = paper(name), []
+    made: Made = {}
     rows: Any = table(name).to_dict("records")
     for row in rows:
         texts = _texts(row)
@@ -92,13 +93,13 @@ def planned(name: str, preset: str, data: Path) -> list[Planned]:
         rule = replace(rule, metric=rule.metric.format_map(named))
         try:
             jobs, others = (
-                list(_jobs(learner, named, rule, preset)) for learner in (rule.learner, rule.against)
+                list(_jobs(learner, named, rule, preset, made)) for learner in (rule.learner, rule.against)
             )
         except UserError as error:
             found.append(Planned(texts, rule, reason=str(error)))
             continue
         conditions = rule.conditions.items() if preset == "paper" else ()
-        under = [_jobs_if_there(one, named, rule) for one, where in conditions if _fits(where, texts)]
+        under = [_jobs_if_there(one, named, rule, made) for one, where in conditions if _fits(where, texts)]
         found.append(Planned(texts, rule, jobs, others, list(filter(None, under))))
     return found
 
@@ -109,15 +110,15 @@ def _named(texts: Mapping[str, str], rule: Rule) -> dict[str, str]:
     return {column: ours.get(column, {}).get(text, text) for column, text in texts.items()}
 
 
-def _jobs_if_there(template: str, named: Mapping[str, str], rule: Rule) -> list[Job]:
+def _jobs_if_there(template: str, named: Mapping[str, str], rule: Rule, made: Made) -> list[Job]:
     """The runs under a condition; none without its images."""
     try:
-        return list(_jobs(template, named, rule, "paper"))
+        return list(_jobs(template, named, rule, "paper", made))
     except UserError:
         return []
 
 
-def _jobs(template: str, named: Mapping[str, str], rule: Rule, preset: str) -> Iterator[Job]:
+def _jobs(template: str, named: Mapping[str, str], rule: Rule, preset: str, made: Made) -> Iterator[Job]:
     """The runs of one learner for a row; none for an empty template."""
     learner, network, task, source = (*template.format_map(named).split(" @ "), "", "", "")[:4]
     if not learner:
@@ -137,7 +138,7 @@ def _jobs(template: str, named: Mapping[str, str], rule: Rule, preset: str) -> I
             given[key] = [task.format_map(named) for task in value]
     if source:
         given["sources"] = source
-    yield from plan(task or rule.benchmark.format_map(named), [learner], **given)
+    yield from plan(task or rule.benchmark.format_map(named), [learner], made=made, **given)
 
 
 def compare_rows(rows: Sequence[Planned], store: Store) -> list[Figure]:
@@ -301,11 +302,13 @@ def reproduction(
         )
     if (data / "uci").is_dir():
         os.environ.setdefault(FOLDER_VARIABLE, str(data / "uci"))
+    cost = partial(minutes, name)
     rows = planned(name, preset, data)
     once = {job.key(): job for row in rows for job in chain(row.jobs, row.others, *row.under)}
     if not once:
         raise UserError(f"--data: {data} has nothing to reproduce {name} with. {rows[0].reason}")
-    return Reproduction(list(once.values()), partial(compare_rows, rows), partial(minutes, name))
+    jobs = [job for job in once.values() if preset == "paper" or cost([job]) <= _QUICK_MINUTES]
+    return Reproduction(jobs, partial(compare_rows, rows), cost)
 
 
 def causes(name: str) -> Counter[str]:
