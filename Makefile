@@ -63,7 +63,7 @@ lock: $(SETUP)
 ## The studies of docs/results/, which need the folder of real data.
 SHARED ?= ../shared
 results: $(SETUP)
-	$(BIN)/python benchmarks/decks.py --shared $(SHARED)
+	$(BIN)/python benchmarks/real_images.py decks leaves --shared $(SHARED)
 	$(BIN)/python benchmarks/networks.py mnist --softmax softmax:images_per_concept=4000,epochs=2 --shared $(SHARED)
 	$(BIN)/python benchmarks/networks.py drawn decks --shared $(SHARED)
 	$(BIN)/python benchmarks/networks.py rooms --also sasr --repeats 0
