@@ -65,7 +65,7 @@ SHARED ?= ../shared
 results: $(SETUP)
 	$(BIN)/python benchmarks/real_images.py decks leaves --shared $(SHARED)
 	$(BIN)/python benchmarks/networks.py mnist --softmax softmax:images_per_concept=4000,epochs=2 --shared $(SHARED)
-	$(BIN)/python benchmarks/networks.py drawn decks --shared $(SHARED)
+	$(BIN)/python benchmarks/networks.py drawn decks leaves --shared $(SHARED)
 	$(BIN)/python benchmarks/networks.py rooms --also sasr --repeats 0
 	$(BIN)/python benchmarks/networks.py digits --also mc_dropout --also temperature --also ensemble
 	$(BIN)/python benchmarks/framework.py --shared $(SHARED)
