@@ -739,3 +739,16 @@ def test_a_dry_run_says_how_long(splits: Path, tmp_path: Path, capsys: pytest.Ca
     (tmp_path / "ffnsl_splits").symlink_to(splits)
     assert main(["reproduce", "ffnsl2023", "--quick", *data], standalone_mode=False) in (0, None)
     assert re.search(r"15 of 15 runs to do, about \d+ \w+ with --jobs 1", capsys.readouterr().out)
+
+
+def test_what_the_data_lack_is_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NSL_BENCH_UCI", str(tmp_path))
+    words = ["--data", str(tmp_path), "--out", str(tmp_path / "runs"), "--dry-run"]
+    assert main(["reproduce", "neuid3", *words], standalone_mode=False) in (0, None)
+    told = capsys.readouterr()
+    assert "5 figures without runs: uci: the folder" in told.err and "lacks the set 'zoo'" in told.err
+    assert "4 figures without runs: The MNIST folder" in told.err and "138 of 138 runs" in told.out
+    with pytest.raises(UserError, match=r"nothing to reproduce ntoc2023 with\. The MNIST folder"):
+        main(["reproduce", "ntoc2023", *words], standalone_mode=False)

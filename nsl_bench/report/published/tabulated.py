@@ -272,12 +272,14 @@ class Reproduction:
         compare: the figures of the finished runs in a results folder.
         minutes: CPU time that runs are estimated to take.
         further: the runs on further train splits that the figures need.
+        lacking: how many figures have no runs because the data lack something, by what.
     """
 
     jobs: Sequence[Job]
     compare: Callable[[Store], list[Figure]]
     minutes: Callable[[Sequence[Job]], float]
     further: Callable[[Store], list[Job]] = lambda _: []
+    lacking: Mapping[str, int] = field(default_factory=dict)
 
 
 def reproduction(
@@ -305,10 +307,11 @@ def reproduction(
     cost = partial(minutes, name)
     rows = planned(name, preset, data)
     once = {job.key(): job for row in rows for job in chain(row.jobs, row.others, *row.under)}
+    lacking = Counter(row.reason for row in rows if row.reason not in ("", row.rule.reason, _UNKNOWN))
     if not once:
-        raise UserError(f"--data: {data} has nothing to reproduce {name} with. {rows[0].reason}")
+        raise UserError(f"--data: {data} has nothing to reproduce {name} with. {next(iter(lacking))}")
     jobs = [job for job in once.values() if preset == "paper" or cost([job]) <= _QUICK_MINUTES]
-    return Reproduction(jobs, partial(compare_rows, rows), cost)
+    return Reproduction(jobs, partial(compare_rows, rows), cost, lacking=lacking)
 
 
 def causes(name: str) -> Counter[str]:
