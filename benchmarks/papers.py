@@ -27,7 +27,7 @@ from nsl_bench.perception.trained_networks import Figures
 from nsl_bench.report.networks import draw_histograms
 from nsl_bench.report.published import papers
 from nsl_bench.report.published.pages import coverage, read_figures, write_report
-from nsl_bench.report.published.reproduce import CONFIDENCES, Figure
+from nsl_bench.report.published.reproduce import CONFIDENCES, Figure, borne_out
 from nsl_bench.report.published.tabulated import reproduction
 from nsl_bench.run.job import Job
 from nsl_bench.run.store import Store
@@ -56,12 +56,6 @@ CURVES = ("hypothesis_accuracy", "framework_accuracy")
 
 KEPT_RUNS = "Made from kept runs, some of an earlier protocol or version."
 
-WHICH = (
-    *("benchmark", "learner", "penalties", "network", "size", "shift", "metric", "counting"),
-    "published_repeats",
-)
-"""What tells figures of one paper apart, besides the share of shifted examples."""
-
 VERSIONS = {"protocol", "benchmark_version", "learner_version", "network_version", "source_fingerprint"}
 
 
@@ -69,11 +63,6 @@ def as_now(job: Job) -> str:
     """What a job is, whatever version made it and wherever its images were."""
     fields = {name: value for name, value in asdict(job).items() if name not in VERSIONS}
     return str({**fields, "source": job.source.partition(":")[0]})
-
-
-def what(figure: Figure) -> str:
-    """Which published figure it is, however it was measured."""
-    return str([figure.percent, *(getattr(figure, name) for name in WHICH)])
 
 
 def _says_more(new: Figure, old: Figure) -> bool:
@@ -105,15 +94,15 @@ def figures_of(
         return whole.compare(store), KEPT_RUNS
     report, tasks = docs / name / "report.csv", {job.benchmark for job in whole.jobs}
     last = read_figures(report) if report.is_file() else []
-    figures = {what(one): one for one in last if one.benchmark in tasks or not one.repeats}
-    new = {what(one): one for one in (whole.compare(store) if store else [])}
+    figures = {one.which: one for one in last if one.benchmark in tasks or not one.repeats}
+    new = {one.which: one for one in (whole.compare(store) if store else [])}
     if only_reasons:
         open_ = {k for k, one in figures.items() if one.badge == "differs" and not one.reason}
         new = {k: replace(figures[k], reason=new[k].reason) for k in open_ & new.keys()}
     new = {k: one for k, one in new.items() if k not in figures or _says_more(one, figures[k])}
     if not new:
         return list(figures.values()), "Made from the last report." if figures else "No runs yet."
-    every = figures | new
+    every = {one.which: one for one in borne_out([*(figures | new).values()])}
     told = f"{len(new):,} of {len(every):,} lines of the report made from runs, the others kept."
     return list(every.values()), told if len(new) < len(every) else ""
 

@@ -159,23 +159,29 @@ def test_figures_without_runs_stay_as_in_the_last_report(
     jobs = [job for task in {one.benchmark for one in old} for job in plan(task, ["ffnsl"])]
     monkeypatch.setattr(papers, "reproduction", lambda *_: Reproduction(jobs, lambda _: of_runs, len))
     figures, told = papers.figures_of(name, tmp_path, tmp_path / "results", tmp_path)
-    assert ([papers.what(one) for one in figures], told) == (
-        [papers.what(one) for one in old],
+    assert ([one.which for one in figures], told) == (
+        [one.which for one in old],
         "Made from the last report.",
     )
     Store(tmp_path / "results" / name)
     figures, told = papers.figures_of(name, tmp_path, tmp_path / "results", tmp_path)
-    assert [papers.what(one) for one in figures] == [papers.what(one) for one in (*old, of_runs[2])]
+    assert [one.which for one in figures] == [one.which for one in (*old, of_runs[2])]
     assert figures[0].measured == 0.5 and figures[1].repeats == old[1].repeats > 1
     assert told == f"2 of {len(old) + 1} lines of the report made from runs, the others kept."
     explained = next(one for one in old if one.badge == "differs" and one.reason)
     of_runs[:] = [replace(explained, measured=0.123, reason="")]
     figures, _ = papers.figures_of(name, tmp_path, tmp_path / "results", tmp_path)
     assert 0.123 not in [one.measured for one in figures]
+    by_code = next(one for one in old if "(cnn_lstm:published=true)" in one.reason)
+    own = next(one for one in old if one.which == replace(by_code, learner="cnn_lstm:published=true").which)
+    of_runs[:] = [replace(own, badge="differs", repeats=own.repeats + 1)]
+    figures, _ = papers.figures_of(name, tmp_path, tmp_path / "results", tmp_path)
+    (found,) = [one for one in figures if one.which == by_code.which]
+    assert (found.reason, found.measured) == ("", by_code.measured)
     differs = next(one for one in old if one.badge == "differs" and not one.reason)
     of_runs[:] = [replace(differs, measured=0.5, reason="tested: so"), replace(old[0], measured=0.5)]
     figures, _ = papers.figures_of(name, tmp_path, tmp_path / "results", tmp_path, only_reasons=True)
-    (found,) = [one for one in figures if papers.what(one) == papers.what(differs)]
+    (found,) = [one for one in figures if one.which == differs.which]
     assert (found.reason, found.measured) == ("tested: so", differs.measured)
     assert figures[0].measured == old[0].measured
 

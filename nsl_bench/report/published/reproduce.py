@@ -190,6 +190,12 @@ class Figure:
         object.__setattr__(self, "percent", float(self.percent))  # plans have whole numbers, reports do not
 
     @property
+    def which(self) -> str:
+        """Which published figure it is of which learner, however it was measured."""
+        names = ("benchmark", "learner", "penalties", "network", "size", "shift", "percent", "metric")
+        return str([getattr(self, name) for name in (*names, "counting", "published_repeats")])
+
+    @property
     def difference(self) -> float:
         """Measured minus published."""
         return self.measured - self.published
@@ -316,7 +322,18 @@ def paper_atoms(benchmark: str, hypothesis: Hypothesis) -> int:
 
 def compare(jobs: Sequence[Job], store: Store) -> list[Figure]:
     """Compare every published figure of the finished runs with ours, in the order of the grid."""
-    return [figure for _, figures in _compared(jobs, store) for figure in figures]
+    return borne_out([figure for _, figures in _compared(jobs, store) for figure in figures])
+
+
+def borne_out(figures: Sequence[Figure]) -> list[Figure]:
+    """The figures, without a reason by the paper's code where that code's own figure differs, too."""
+    differ = {one.which for one in figures if one.badge == "differs"}
+    result = []
+    for one in figures:
+        code = AS_PUBLISHED.get(one.learner)
+        gone = code and f"({code})" in one.reason and replace(one, learner=code).which in differ
+        result.append(replace(one, reason="") if gone else one)
+    return result
 
 
 def further_splits(jobs: Sequence[Job], shown: Callable[[Figure], bool] | None, store: Store) -> list[Job]:
