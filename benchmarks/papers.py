@@ -102,9 +102,9 @@ def figures_of(
     new = {k: one for k, one in new.items() if k not in figures or _says_more(one, figures[k])}
     if not new:
         return list(figures.values()), "Made from the last report." if figures else "No runs yet."
-    every = {one.which: one for one in borne_out([*(figures | new).values()])}
+    every = borne_out([*(figures | new).values()])
     told = f"{len(new):,} of {len(every):,} lines of the report made from runs, the others kept."
-    return list(every.values()), told if len(new) < len(every) else ""
+    return every, told if len(new) < len(every) else ""
 
 
 def curves(figures: Sequence[Figure], path: Path) -> None:

@@ -20,6 +20,7 @@ from pathlib import Path
 import pandas as pd
 import pictures
 from kept import say
+from networks import SETTINGS
 from pages import INTERVALS, Top, kept, kept_table, lead, listed, losses, mean_of, number, page
 
 from nsl_bench.core import registry
@@ -35,48 +36,32 @@ from nsl_bench.run.sweep import sweep
 
 
 @dataclass(frozen=True)
-class Setting:
-    """A task on real images.
+class Words:
+    """What the page of a setting of `networks.py` says.
 
     Attributes:
         title: of the page.
         images: what they are.
-        benchmark: the task.
-        source: spec of its images, up to their folder and after it.
-        folder: theirs in that of real data.
-        shifts: of the runs.
         method: what is said of the task; ``{standard}``, ``{least}`` and ``{most}`` stand for the network's
             accuracy without shift and with each, ``{train}`` for the number of train examples.
     """
 
     title: str
     images: str
-    benchmark: str
-    source: str
-    folder: str
-    shifts: tuple[str, ...]
     method: str
 
 
-SETTINGS = {
-    "decks": Setting(
+WORDS = {
+    "decks": Words(
         "Follow Suit on real decks",
         "real decks",
-        "follow_suit",
-        "decks:{folder},standard=vector_byron",
-        "decks",
-        ("kde_oxygen", "ais_neoclassical_4_color"),
         "`vector_byron` is the standard deck. The Softmax CNN is trained on its augmented images only: on "
         "held-out images (pool B) its accuracy is {standard:.3f} on that deck and {least:.3f} to {most:.3f} "
         "on others. Learners have {train} tricks in each train split.",
     ),
-    "leaves": Setting(
+    "leaves": Words(
         "Crop Yield on photographs of leaves",
         "photographs of leaves",
-        "crop_yield:species=pepper+potato+tomato",
-        "plants:{folder}",
-        "plants/plantvillage15",
-        ("hue",),
         "The images are 1,190 of PlantVillage, of 15 crops: pepper, potato and tomato plants, healthy or "
         "with a disease. The Softmax CNN is trained on 831 of them: on held-out images (pool B, 119) its "
         "accuracy is {standard:.3f}, and {least:.3f} where they have another hue. Learners have {train} "
@@ -124,16 +109,16 @@ def network_rows(benchmark: str, source: str) -> list[dict[str, object]]:
 def measure(name: str, shared: Path, results: Path, docs: Path, repeats: int) -> None:
     """Write the tables of a task."""
     setting = SETTINGS[name]
-    folder = shared / "data" / setting.folder
+    source = str(setting.source).format(shared=shared)
+    folder = Path(source.partition(":")[2].partition(",")[0])
     if not folder.is_dir():
         sys.exit(f"real_images.py: --shared: {folder} does not exist; give the folder of real data.")
-    source = setting.source.format(folder=folder)
     kept(docs, name, "networks", network_rows(setting.benchmark, source))
     jobs = plan(
         setting.benchmark,
         ["ffnsl", "random_forest", "fcn"],
         sources=source,
-        shifts=setting.shifts,
+        shifts=setting.learned,
         percents=[0, 20, 40, 60, 80, 90, 100],
         repeats=range(1, repeats + 1),
     )
@@ -145,9 +130,9 @@ def measure(name: str, shared: Path, results: Path, docs: Path, repeats: int) ->
 
 def write(name: str, docs: Path) -> Path:
     """Write the page of a task."""
-    setting = SETTINGS[name]
+    words = WORDS[name]
     means, networks = (kept_table(docs, name, table) for table in ("means", "networks"))
-    task = registry.create("benchmark", setting.benchmark)
+    task = registry.create("benchmark", SETTINGS[name].benchmark)
     titles = [METRICS[metric].title for metric in ("framework_accuracy", "brier_score")]
     found = means.melt(["shift", "shifted (%)", "learner", "repeats"], titles, "metric")
     found = found.sort_values("learner", key=lambda names: names != "ffnsl", kind="stable")
@@ -168,16 +153,16 @@ def write(name: str, docs: Path) -> Path:
     )
     seen = networks["accuracy"].astype(float)
     standard, least, most = seen[0], seen[1:].min(), seen[1:].max()
-    told = setting.method.format(standard=standard, least=least, most=most, train=task.size("small"))
+    told = words.method.format(standard=standard, least=least, most=most, train=task.size("small"))
     return page(
         docs,
         name,
         Top(
-            setting.title,
-            f"Where do baselines beat FFNSL on {setting.images}?",
+            words.title,
+            f"Where do baselines beat FFNSL on {words.images}?",
             f"A baseline beats FFNSL in accuracy on images at {len(lost)} of {len(places)} shares.",
             f"python benchmarks/real_images.py {name} --page",
-            f"Lines of {listed(titles)} over the share of shifted examples on {setting.images}",
+            f"Lines of {listed(titles)} over the share of shifted examples on {words.images}",
         ),
         pictures.lines(found, docs / name / "curves.png", columns=2),
         losses(rows),
@@ -192,7 +177,7 @@ def write(name: str, docs: Path) -> Path:
 def main() -> None:
     """Do the runs that are missing, write tables and pages."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("settings", nargs="+", choices=SETTINGS)
+    parser.add_argument("settings", nargs="+", choices=WORDS)
     parser.add_argument("--shared", type=Path, default=Path("../shared"))
     parser.add_argument("--results", type=Path, default=Path("results"))
     parser.add_argument("--docs", type=Path, default=Path("docs/results"))

@@ -284,7 +284,7 @@ def reproduce(
     data = data or Path("../shared/data")
     whole = reproduction(paper, preset, data, tasks, images=images)
     for reason, count in whole.lacking.items():
-        click.echo(f"{count} figure{'s' * (count > 1)} without runs: {reason}", err=True)
+        click.echo(f"{counted(count, 'figure')} without runs: {reason}", err=True)
     if dry_run:
         done = Store(out).statuses() if (out / "store.json").is_file() else {}
         left = [job for job in whole.jobs if job.key() not in done]

@@ -14,7 +14,7 @@ Missing keys have the defaults of the command line.
 
 import inspect
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
@@ -39,7 +39,7 @@ from nsl_bench.run.structural_shift import member_of
 Describe = Callable[[str], About]
 """A function from a learner's spec to its track and version."""
 
-Made = MutableMapping[tuple[str, ConceptSpace], ImageSource]
+Made = dict[tuple[str, ConceptSpace], ImageSource]
 """Image sources by spec and concepts, made once: each reads and hashes all its images."""
 
 _TENTHS = tuple(float(share) for share in range(0, 101, 10))
