@@ -283,8 +283,8 @@ def reproduce(
         pick_device(device)
     data = data or Path("../shared/data")
     whole = reproduction(paper, preset, data, tasks, images=images)
-    for reason, count in whole.lacking.items():
-        click.echo(f"{counted(count, 'figure')} without runs: {reason}", err=True)
+    for what in whole.lacking:
+        click.echo(what, err=True)
     if dry_run:
         done = Store(out).statuses() if (out / "store.json").is_file() else {}
         left = [job for job in whole.jobs if job.key() not in done]

@@ -752,3 +752,14 @@ def test_what_the_data_lack_is_said(
     assert "4 figures without runs: The MNIST folder" in told.err and "138 of 138 runs" in told.out
     with pytest.raises(UserError, match=r"nothing to reproduce ntoc2023 with\. The MNIST folder"):
         main(["reproduce", "ntoc2023", *words], standalone_mode=False)
+
+
+def test_sudoku_without_images_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_splits(tmp_path / "ffnsl_splits", "sudoku_4x4")
+    words = ["--data", str(tmp_path), "--out", str(tmp_path / "runs"), "--dry-run", "--task", "sudoku_4x4"]
+    for more, said in (([], "no runs: the folder"), (["--no-images"], "")):
+        assert main(["reproduce", "ffnsl2023", *words, *more], standalone_mode=False) in (0, None)
+        told = capsys.readouterr()
+        assert (said in told.err if said else not told.err) and "20 of 20 runs" in told.out
+    with pytest.raises(UserError, match=r"ffnsl2021 has runs of Sudoku on images only.*mnist"):
+        main(["reproduce", "ffnsl2021", *words], standalone_mode=False)

@@ -14,7 +14,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from nsl_bench.core.errors import UserError
+from nsl_bench.core.errors import UserError, counted
 from nsl_bench.core.registry import Spec
 from nsl_bench.run.job import Job
 from nsl_bench.run.plan import Made, plan
@@ -272,14 +272,14 @@ class Reproduction:
         compare: the figures of the finished runs in a results folder.
         minutes: CPU time that runs are estimated to take.
         further: the runs on further train splits that the figures need.
-        lacking: how many figures have no runs because the data lack something, by what.
+        lacking: which figures have no runs because the data lack something.
     """
 
     jobs: Sequence[Job]
     compare: Callable[[Store], list[Figure]]
     minutes: Callable[[Sequence[Job]], float]
     further: Callable[[Store], list[Job]] = lambda _: []
-    lacking: Mapping[str, int] = field(default_factory=dict)
+    lacking: Sequence[str] = ()
 
 
 def reproduction(
@@ -292,13 +292,25 @@ def reproduction(
         images: whether Sudoku is also run on MNIST, if it is there.
     """
     if name.startswith("ffnsl"):
-        mnist = data / "mnist" if images and (data / "mnist").is_dir() else None
-        jobs = grid(tasks or TASKS, PRESETS[preset], data / "ffnsl_splits", mnist)
+        mnist, tasks = data / "mnist", tasks or TASKS
+        wanted = images and any(task.startswith("sudoku") for task in tasks)
+        seen = wanted and mnist.is_dir()
+        without = f"Figures of Sudoku on images have no runs: the folder {mnist} does not exist."
+        jobs = grid(tasks, PRESETS[preset], data / "ffnsl_splits", mnist if seen else None)
         shown: Callable[[Figure], bool] | None = None
         if name == "ffnsl2021":
             jobs, shown = of_workshop(jobs), in_workshop
-        cost = partial(minutes, "ffnsl2023")
-        whole = Reproduction(jobs, lambda store: list(filter(shown, compare(jobs, store))), cost)
+        if not jobs:
+            raise UserError(
+                f"{name} has runs of Sudoku on images only, which need the folder {mnist}; leave out "
+                "--no-images and --task follow_suit."
+            )
+        whole = Reproduction(
+            jobs,
+            lambda store: list(filter(shown, compare(jobs, store))),
+            partial(minutes, "ffnsl2023"),
+            lacking=[without] if wanted and not seen else [],
+        )
         return (
             replace(whole, further=partial(further_splits, jobs, shown)) if PRESETS[preset].whole else whole
         )
@@ -307,10 +319,11 @@ def reproduction(
     cost = partial(minutes, name)
     rows = planned(name, preset, data)
     once = {job.key(): job for row in rows for job in chain(row.jobs, row.others, *row.under)}
-    lacking = Counter(row.reason for row in rows if row.reason not in ("", row.rule.reason, _UNKNOWN))
+    reasons = Counter(row.reason for row in rows if row.reason not in ("", row.rule.reason, _UNKNOWN))
     if not once:
-        raise UserError(f"--data: {data} has nothing to reproduce {name} with. {next(iter(lacking))}")
+        raise UserError(f"--data: {data} has nothing to reproduce {name} with. {next(iter(reasons))}")
     jobs = [job for job in once.values() if preset == "paper" or cost([job]) <= _QUICK_MINUTES]
+    lacking = [f"{counted(n, 'figure')} without runs: {reason}" for reason, n in reasons.items()]
     return Reproduction(jobs, partial(compare_rows, rows), cost, lacking=lacking)
 
 
