@@ -13,8 +13,9 @@ from pages import markdown, number, ranges, shares_in
 
 from nsl_bench.core.metrics import METRICS
 from nsl_bench.report.published.equivalence import POWER, Mean, compare_means
+from nsl_bench.report.published.ffnsl import test_error
+from nsl_bench.report.published.figures import badge_of
 from nsl_bench.report.published.papers import margin_of
-from nsl_bench.report.published.reproduce import badge_of, test_error
 from nsl_bench.report.tables import summarise, with_standard
 
 __all__ = ["against_baselines", "beside_paper"]

@@ -26,9 +26,10 @@ from pages import DOCS, Top, kept, markdown, write
 from nsl_bench.perception.trained_networks import Figures
 from nsl_bench.report.networks import draw_histograms
 from nsl_bench.report.published import papers
+from nsl_bench.report.published.ffnsl import CONFIDENCES, borne_out
+from nsl_bench.report.published.figures import Figure
 from nsl_bench.report.published.pages import coverage, read_figures, write_report
-from nsl_bench.report.published.reproduce import CONFIDENCES, Figure, borne_out
-from nsl_bench.report.published.tabulated import reproduction
+from nsl_bench.report.published.reproduce import reproduction
 from nsl_bench.run.job import Job
 from nsl_bench.run.store import Store
 

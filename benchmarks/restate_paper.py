@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from nsl_bench.report.published.reproduce import DRAWN
+from nsl_bench.report.published.grid import DRAWN
 
 PAPER = Path(__file__).parents[1] / "nsl_bench/report/published/numbers"
 

@@ -14,7 +14,7 @@ from nsl_bench.core.errors import UserError, did_you_mean
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("nsl_bench", "generators", "leaderboard")
-REPORTS = ("nsl_bench/report/published/reproduce.py", "nsl_bench/report/published/pages.py")
+REPORTS = tuple(f"nsl_bench/report/published/{name}.py" for name in ("ffnsl", "figures", "pages"))
 """Their words are those of pages in docs/results."""
 
 ERRORS = ("UserError", "Rejected", "InvalidOutput", "TrackError", "BadParameter", "UsageError", "Interrupted")

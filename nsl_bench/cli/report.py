@@ -266,7 +266,7 @@ def reproduce(
     Results are kept in OUT. Run the same command again to resume.
     """
     from nsl_bench.report.published.pages import summary, write_report
-    from nsl_bench.report.published.tabulated import reproduction
+    from nsl_bench.report.published.reproduce import reproduction
     from nsl_bench.run.bench import Bench
     from nsl_bench.run.store import Store
     from nsl_bench.run.sweep import Executor, duration, sweep

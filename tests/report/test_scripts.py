@@ -16,7 +16,7 @@ from packed import COMMITTED
 from nsl_bench.core.errors import UserError
 from nsl_bench.logic.las import LasTask, solve
 from nsl_bench.report.published.papers import table
-from nsl_bench.report.published.tabulated import Reproduction
+from nsl_bench.report.published.reproduce import Reproduction
 from nsl_bench.run.bench import Bench, Outcome
 from nsl_bench.run.job import Job
 from nsl_bench.run.plan import plan

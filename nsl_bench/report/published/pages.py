@@ -16,8 +16,8 @@ from nsl_bench.core.metrics import METRICS
 from nsl_bench.report.style import COLOURS, legend, save, subplots
 
 from .equivalence import LEVEL, POWER
+from .figures import TRUE_CONCEPTS, Badge, Figure
 from .papers import Margin, paper, table
-from .reproduce import TRUE_CONCEPTS, Badge, Figure
 from .tabulated import causes
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def read_figures(path: Path) -> list[Figure]:
     """The figures of a ``report.csv``."""
     import pandas as pd
 
-    texts = [field.name for field in fields(Figure) if field.type in ("str", "Badge")]
+    texts = [field.name for field in fields(Figure) if field.type in (str, Badge)]
     table = pd.read_csv(path, dtype=dict.fromkeys(texts, "str"), na_values={})
     table[texts] = table[texts].fillna("")
     rows = table.to_dict("records")

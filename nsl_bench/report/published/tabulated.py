@@ -5,16 +5,13 @@ nothing here can be compared with them. A row of statements compares two learner
 """
 
 import math
-import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from nsl_bench.core.errors import UserError, counted
+from nsl_bench.core.errors import UserError
 from nsl_bench.core.registry import Spec
 from nsl_bench.run.job import Job
 from nsl_bench.run.plan import Made, plan
@@ -22,29 +19,13 @@ from nsl_bench.run.record import Record
 from nsl_bench.run.store import Store
 
 from .equivalence import LEVEL, Comparison, Mean, compare_means, known_error, repeats_needed
+from .figures import Badge, Figure, badge_of, both_sides
 from .papers import Paper, Rule, paper, table
 from .reasons import reason_of
-from .reproduce import (
-    PRESETS,
-    TASKS,
-    Badge,
-    Figure,
-    badge_of,
-    both_sides,
-    compare,
-    further_splits,
-    grid,
-    in_workshop,
-    minutes,
-    of_workshop,
-)
 
-FOLDER_VARIABLE = "NSL_BENCH_UCI"
-"""Environment variable with the folder of UCI tables."""
+UNKNOWN = "no run here measures it"
 
-_UNKNOWN = "no run here measures it"
-
-_QUICK, _QUICK_MINUTES = 3, 10
+_QUICK, QUICK_MINUTES = 3, 10
 """Repeats in the preset ``quick``, and the longest run of it."""
 
 _POWERFUL = 2.49
@@ -86,7 +67,7 @@ def planned(name: str, preset: str, data: Path) -> list[Planned]:
         texts = _texts(row)
         rule = _rule(about, texts)
         if rule is None or rule.reason:
-            reason = rule.reason if rule else _UNKNOWN
+            reason = rule.reason if rule else UNKNOWN
             found.append(Planned(texts, rule or Rule({}), reason=reason))
             continue
         named = _named(texts, rule) | {"data": str(data)}
@@ -263,70 +244,6 @@ def _tested(figure: Figure, compared: Comparison, badge: Badge, needed: float) -
     return replace(figure, **tests, needed=float(needed), badge=badge)
 
 
-@dataclass(frozen=True)
-class Reproduction:
-    """The runs of a paper and what is made of them.
-
-    Attributes:
-        jobs: each once.
-        compare: the figures of the finished runs in a results folder.
-        minutes: CPU time that runs are estimated to take.
-        further: the runs on further train splits that the figures need.
-        lacking: which figures have no runs because the data lack something.
-    """
-
-    jobs: Sequence[Job]
-    compare: Callable[[Store], list[Figure]]
-    minutes: Callable[[Sequence[Job]], float]
-    further: Callable[[Store], list[Job]] = lambda _: []
-    lacking: Sequence[str] = ()
-
-
-def reproduction(
-    name: str, preset: str, data: Path, tasks: Sequence[str] = (), *, images: bool = True
-) -> Reproduction:
-    """What `nsl-bench reproduce` does for a paper.
-
-    Args:
-        tasks: of the FFNSL papers; all if empty.
-        images: whether Sudoku is also run on MNIST, if it is there.
-    """
-    if name.startswith("ffnsl"):
-        mnist, tasks = data / "mnist", tasks or TASKS
-        wanted = images and any(task.startswith("sudoku") for task in tasks)
-        seen = wanted and mnist.is_dir()
-        without = f"Figures of Sudoku on images have no runs: the folder {mnist} does not exist."
-        jobs = grid(tasks, PRESETS[preset], data / "ffnsl_splits", mnist if seen else None)
-        shown: Callable[[Figure], bool] | None = None
-        if name == "ffnsl2021":
-            jobs, shown = of_workshop(jobs), in_workshop
-        if not jobs:
-            raise UserError(
-                f"{name} has runs of Sudoku on images only, which need the folder {mnist}; leave out "
-                "--no-images and --task follow_suit."
-            )
-        whole = Reproduction(
-            jobs,
-            lambda store: list(filter(shown, compare(jobs, store))),
-            partial(minutes, "ffnsl2023"),
-            lacking=[without] if wanted and not seen else [],
-        )
-        return (
-            replace(whole, further=partial(further_splits, jobs, shown)) if PRESETS[preset].whole else whole
-        )
-    if (data / "uci").is_dir():
-        os.environ.setdefault(FOLDER_VARIABLE, str(data / "uci"))
-    cost = partial(minutes, name)
-    rows = planned(name, preset, data)
-    once = {job.key(): job for row in rows for job in chain(row.jobs, row.others, *row.under)}
-    reasons = Counter(row.reason for row in rows if row.reason not in ("", row.rule.reason, _UNKNOWN))
-    if not once:
-        raise UserError(f"--data: {data} has nothing to reproduce {name} with. {next(iter(reasons))}")
-    jobs = [job for job in once.values() if preset == "paper" or cost([job]) <= _QUICK_MINUTES]
-    lacking = [f"{counted(n, 'figure')} without runs: {reason}" for reason, n in reasons.items()]
-    return Reproduction(jobs, partial(compare_rows, rows), cost, lacking=lacking)
-
-
 def causes(name: str) -> Counter[str]:
     """How many figures of a paper cannot be compared, by the reason; those that can under an empty text."""
     about, found = paper(name), Counter[str]()
@@ -334,7 +251,7 @@ def causes(name: str) -> Counter[str]:
         rows: Any = table(file).to_dict("records")
         for row in rows:
             rule = _rule(about, {"table_file": file, **_texts(row)})
-            found[rule.reason if rule else _UNKNOWN] += 1
+            found[rule.reason if rule else UNKNOWN] += 1
     return found
 
 
