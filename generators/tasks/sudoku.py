@@ -263,19 +263,19 @@ class Sudoku(Benchmark):
     def read(self, folder: Path, part: Part, size: str, repeat: int) -> Split:
         path = folder / "test.csv" if part == "test" else folder / size / f"train_{repeat}.csv"
         grids, labels, images = [], [], []
+        values = {"_": BLANK, "0": BLANK, **self.concept_space.ids}
         for line, row in read_csv(path, ["puzzle", "label"], ["images"]):
-            cells = ["0" if cell == "_" else cell for cell in row["puzzle"].split()]
-            valid = [cell for cell in cells if cell == "0" or cell in self.concept_space.ids]
-            if len(cells) != self.n**2 or len(valid) != len(cells):
+            cells = [values.get(cell) for cell in row["puzzle"].split()]
+            if len(cells) != self.n**2 or None in cells:
                 raise UserError(
                     f"{path}, line {line}: the grid must have {self.n**2} digits between 0 and {self.n}."
                 )
             if row["label"] not in self.labels.names:
                 raise UserError(f"{path}, line {line}: label must be valid or invalid; got '{row['label']}'.")
-            grids.append([int(cell) - 1 for cell in cells])
+            grids.append(cells)
             labels.append(self.labels.names.index(row["label"]))
             shown = row["images"].split()
-            if shown and [cell.isdecimal() for cell in shown] != [cell != "0" for cell in cells]:
+            if shown and [cell.isdecimal() for cell in shown] != [cell != BLANK for cell in cells]:
                 raise UserError(
                     f"{path}, line {line}: images must have the number of an image for each digit, and _ for "
                     f"each empty cell; got '{row['images']}'."
