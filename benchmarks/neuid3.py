@@ -74,9 +74,7 @@ TESTS = {"nf": "neural_facts", "union": "optimal_union", "optimal": "optimal", "
 """Classes of tests, and their names in the published table."""
 
 OTHER_NAMES = {
-    **{"hidden_order": "hidden_order_simple", "hidden_modulo": "hidden_modulo_simple"},
-    **{"color_parity": "color_parity_rule", "breast_cancer": "breast-cancer", "car": "car-evaluation"},
-    **{"credit": "credit-approval", "blood": "blood-transfusion", "german": "statlog-german"},
+    ours.partition(",")[0]: theirs for theirs, ours in published_paper("neuid3").names["dataset"].items()
 }
 """Concepts and tables that the paper calls otherwise."""
 

@@ -8,7 +8,7 @@ makes the CSV files.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -106,6 +106,7 @@ class Paper(Open):
         tables: the CSV files with its figures, if there are several.
         minutes: estimated CPU time of a run by patterns of its task, learner and size; the first that fits.
         rules: of the rows of its table.
+        names: as those of a rule, of all rules.
     """
 
     name: str
@@ -120,6 +121,7 @@ class Paper(Open):
     margins: tuple[Margin, ...] = ()
     minutes: Mapping[str, float] = field(default_factory=dict)
     rules: tuple[Rule, ...] = ()
+    names: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     short: str = ""
     tables: tuple[str, ...] = ()
 
@@ -135,7 +137,8 @@ def paper(name: str) -> Paper:
     if name not in names():
         raise unknown("paper", name, names())
     path = FOLDER / f"{name}.toml"
-    return checked(Paper, {**read_toml(path, "The paper's file"), "name": name}, f"{path}: ")
+    read = checked(Paper, {**read_toml(path, "The paper's file"), "name": name}, f"{path}: ")
+    return replace(read, rules=tuple(replace(one, names={**read.names, **one.names}) for one in read.rules))
 
 
 def margin_of(metric: str, learner: str, published: float) -> float:
