@@ -1,5 +1,6 @@
 """Networks from an example's images to its label, trained on labels alone."""
 
+import itertools
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
@@ -50,19 +51,28 @@ class SlotCNN(ImageNetwork):
     )
 
     outputs: int = option(32, "outputs of each encoder", least=1)
-    hidden: int = option(64, "units of the decoder's hidden layer", least=1)
+    hidden: int = option(64, "units of each hidden layer of the decoder", least=1)
+    layers: int = option(1, "hidden layers of the decoder", least=1, after="patience")
+    softmax: bool = option(
+        False,
+        "whether each encoder ends in a softmax, as DeepProbLog's classifier of digits does",
+        after="layers",
+    )
 
     def _network(self, images: Any, labels: int) -> Any:
         import torch
         from torch import nn
 
         slots = images.shape[1]
+        encoders = encoder(images, self.outputs, slots).to(memory_format=torch.channels_last)
+        classify = nn.Unflatten(1, (slots, self.outputs)), nn.Softmax(2), nn.Flatten()
+        sizes = [slots * self.outputs, *[self.hidden] * self.layers]
+        decoder = [part for pair in itertools.pairwise(sizes) for part in (nn.Linear(*pair), nn.ReLU())]
         return nn.Sequential(
             nn.Flatten(1, 2),
-            encoder(images, self.outputs, slots).to(memory_format=torch.channels_last),
-            nn.ReLU(),
-            nn.Linear(slots * self.outputs, self.hidden),
-            nn.ReLU(),
+            encoders,
+            *(classify if self.softmax else [nn.ReLU()]),
+            *decoder,
             nn.Linear(self.hidden, labels),
         )
 

@@ -6,6 +6,7 @@ surrogate tree.
 """
 
 import contextlib
+import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
@@ -193,13 +194,13 @@ class _OnSymbols(GradientLearner):
 
 
 class FCN(_OnSymbols):
-    """Three linear layers on the benchmark's features."""
+    """Linear layers on the benchmark's features, three unless `layers` is set."""
 
     name = "fcn"
     search_space = MappingProxyType({**_OnSymbols.search_space, "inputs": get_args(Inputs)})
 
-    hidden: int = option(74, "units of the second layer", least=1)
-    dropout: float = option(0.1, "dropout after the first two layers", least=0, most=1)
+    hidden: int = option(74, "units of the hidden layers after the first", least=1)
+    dropout: float = option(0.1, "dropout after each hidden layer", least=0, most=1)
     first: int = option(
         0, "units of the first layer; 0 for as many as there are inputs", least=0, after="batch"
     )
@@ -210,6 +211,7 @@ class FCN(_OnSymbols):
     published: bool = option(
         False, "whether ReLU follows the last layer, too, as in the FFNSL paper and its code", after="inputs"
     )
+    layers: int = option(2, "hidden layers", least=1, after="published")
 
     def _read(self, view: View) -> Any:
         import torch
@@ -220,17 +222,14 @@ class FCN(_OnSymbols):
         from torch import nn
 
         n = self._read(train).shape[1]
-        first = self.first or n
-        return nn.Sequential(
-            nn.Linear(n, first),
-            nn.ReLU(),
-            nn.Dropout(self.dropout),
-            nn.Linear(first, self.hidden),
-            nn.ReLU(),
-            nn.Dropout(self.dropout),
-            nn.Linear(self.hidden, train.n_labels),
-            *([nn.ReLU()] if self.published else []),
-        )
+        sizes = [n, self.first or n, *[self.hidden] * (self.layers - 1)]
+        hidden = [
+            part
+            for pair in itertools.pairwise(sizes)
+            for part in (nn.Linear(*pair), nn.ReLU(), nn.Dropout(self.dropout))
+        ]
+        last = [nn.Linear(sizes[-1], train.n_labels), *([nn.ReLU()] if self.published else [])]
+        return nn.Sequential(*hidden, *last)
 
 
 class CNNLSTM(_OnSymbols):

@@ -34,6 +34,7 @@ LEAST = {
     "fcn:epochs=60,learning_rate=0.005": 0.75,
     "fcn:epochs=60,learning_rate=0.005,inputs=probabilities": 0.7,
     "fcn:epochs=60,learning_rate=0.005,published=true": 0.7,
+    "fcn:epochs=60,learning_rate=0.005,layers=4": 0.7,
     "cnn_lstm:epochs=40,learning_rate=0.005": 0.8,
     "cnn_lstm:epochs=40,learning_rate=0.005,published=true": 0.7,
     "ffnsl": 1.0,
@@ -156,6 +157,7 @@ def test_ffnsl_is_recalibrated_on_validation_examples() -> None:
     ("spec", "least"),
     [
         ("slot_cnn:epochs=25,outputs=8,learning_rate=0.003,patience=25", 0.7),
+        ("slot_cnn:epochs=25,outputs=8,learning_rate=0.01,patience=25,layers=2,softmax=true", 0.7),
         ("vit:epochs=20,layers=1,width=32,learning_rate=0.003,dropout=0,patience=20", 0.6),
     ],
 )
