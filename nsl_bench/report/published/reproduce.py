@@ -3,7 +3,7 @@
 import os
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import partial
 from itertools import chain
@@ -52,28 +52,7 @@ def reproduction(
         images: whether Sudoku is also run on MNIST, if it is there.
     """
     if name.startswith("ffnsl"):
-        mnist, tasks = data / "mnist", tasks or TASKS
-        wanted = images and any(task.startswith("sudoku") for task in tasks)
-        seen = wanted and mnist.is_dir()
-        without = f"Figures of Sudoku on images have no runs: the folder {mnist} does not exist."
-        jobs = grid(tasks, PRESETS[preset], data / "ffnsl_splits", mnist if seen else None)
-        shown: Callable[[Figure], bool] | None = None
-        if name == "ffnsl2021":
-            jobs, shown = of_workshop(jobs), in_workshop
-        if not jobs:
-            raise UserError(
-                f"{name} has runs of Sudoku on images only, which need the folder {mnist}; leave out "
-                "--no-images and --task follow_suit."
-            )
-        whole = Reproduction(
-            jobs,
-            lambda store: list(filter(shown, compare(jobs, store))),
-            partial(minutes, "ffnsl2023"),
-            lacking=[without] if wanted and not seen else [],
-        )
-        return (
-            replace(whole, further=partial(further_splits, jobs, shown)) if PRESETS[preset].whole else whole
-        )
+        return _of_ffnsl(name, preset, data, tasks or TASKS, images=images)
     if (data / "uci").is_dir():
         os.environ.setdefault(FOLDER_VARIABLE, str(data / "uci"))
     cost = partial(minutes, name)
@@ -85,6 +64,30 @@ def reproduction(
     jobs = [job for job in once.values() if preset == "paper" or cost([job]) <= QUICK_MINUTES]
     lacking = [f"{counted(n, 'figure')} without runs: {reason}" for reason, n in reasons.items()]
     return Reproduction(jobs, partial(compare_rows, rows), cost, lacking=lacking)
+
+
+def _of_ffnsl(name: str, preset: str, data: Path, tasks: Sequence[str], *, images: bool) -> Reproduction:
+    """That of one of the FFNSL papers."""
+    mnist = data / "mnist"
+    wanted = images and any(task.startswith("sudoku") for task in tasks)
+    seen = wanted and mnist.is_dir()
+    without = f"Figures of Sudoku on images have no runs: the folder {mnist} does not exist."
+    jobs = grid(tasks, PRESETS[preset], data / "ffnsl_splits", mnist if seen else None)
+    shown: Callable[[Figure], bool] | None = None
+    if name == "ffnsl2021":
+        jobs, shown = of_workshop(jobs), in_workshop
+    if not jobs:
+        raise UserError(
+            f"{name} has runs of Sudoku on images only, which need the folder {mnist}; leave out "
+            "--no-images and --task follow_suit."
+        )
+    return Reproduction(
+        jobs,
+        lambda store: list(filter(shown, compare(jobs, store))),
+        partial(minutes, "ffnsl2023"),
+        partial(further_splits, jobs, shown) if PRESETS[preset].whole else lambda _: [],
+        [without] if wanted and not seen else [],
+    )
 
 
 def minutes(name: str, jobs: Sequence[Job]) -> float:
