@@ -9,6 +9,7 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -35,7 +36,7 @@ def take(kept: Path, store: Store) -> None:
 
 
 def keep(store: Store, keys: Collection[str], kept: Path) -> int:
-    """Add the records of some runs to the kept ones.
+    """Add the records of some runs to the kept ones, without branches of trees, which no page reads.
 
     Args:
         store: the results folder of a study.
@@ -50,7 +51,8 @@ def keep(store: Store, keys: Collection[str], kept: Path) -> int:
     new = [record for key, record in store.latest().items() if key in keys and key not in there]
     whole = Store(kept.with_name(f".{kept.name}"))  # in one file, which packs better than several
     for record in (*folder.latest().values(), *new):
-        whole.add(record)
+        is_tree = record.hypothesis is not None and record.hypothesis.language == "tree"
+        whole.add(replace(record, hypothesis=None) if is_tree else record)
     whole.compact()
     for path in whole.folder.glob("records-*.parquet"):
         _pack(path)

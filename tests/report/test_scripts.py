@@ -14,6 +14,7 @@ from nsl_bench.leaderboard.contests import BOARD, Contest, read_contests
 from packed import COMMITTED
 
 from nsl_bench.core.errors import UserError
+from nsl_bench.core.types import Hypothesis
 from nsl_bench.logic.las import LasTask, solve
 from nsl_bench.report.published.papers import table
 from nsl_bench.report.published.reproduce import Reproduction
@@ -189,12 +190,13 @@ def test_figures_without_runs_stay_as_in_the_last_report(
 def test_what_is_kept_starts_the_next_study(script: Script, tmp_path: Path) -> None:
     kept = script("kept")
     first, folder = Store(tmp_path / "first"), tmp_path / "docs" / "runs" / "study"
-    for repeat in (1, 2, 3):
-        first.add(record(repeat))
+    for repeat, language in ((1, "asp"), (2, "asp"), (3, "tree")):
+        first.add(replace(record(repeat), hypothesis=Hypothesis(("a.",), 1, language)))
     keys = {record(repeat).key for repeat in (1, 2)}
     assert kept.keep(first, keys, folder) == 2 and kept.keep(first, keys, folder) == 0
     assert kept.keep(first, {record(3).key}, folder) == 1
     assert {path.suffix for path in folder.iterdir()} == {".json", ".parquet"}
+    assert [one.hypothesis is None for one in Store(folder)] == [False, False, True]
     second = Store(tmp_path / "second")
     second.add(record(2))
     for _ in range(2):
